@@ -1,6 +1,6 @@
 """The suite `core`: the library of bounded concurrency beside semaphores, tasks and pools of other runtimes.
 
-Floors were measured once with throw-away prototypes that do nothing else (another machine: 2 cores at 2.8 GHz); rows
+Floors were measured once with minimal prototypes (another machine: 2 cores at 2.8 GHz); rows
 marked as bounds are measured in the same run as everything else. Sizes are those of the targets; `quick` divides them.
 """
 import os
@@ -10,8 +10,8 @@ from suite import Figure, Group, Row, Target, TargetResult
 
 MILLION = 1_000_000
 WAITERS_TO_CANCEL = 100_000
-SCALED = ("n", "iters", "jobs")  # what --quick divides
-QUICK_MIN = 1000  # and the least `n` that it leaves
+SCALED = ("n", "iters", "jobs")  # parameters that --quick divides
+QUICK_MIN = 1000  # the smallest `n` that it leaves
 STINT = "stint"
 
 
@@ -244,7 +244,7 @@ def groups():
 
 
 def at_most(group, bench, limit, unit, factor=1.0, below=False, rounding=0.0):
-    """A figure of ours, times `factor`, against a fixed limit. `rounding` forgives what whole pages add."""
+    """A figure of ours, times `factor`, against a fixed limit. `rounding` allows for the rounding to whole pages."""
     def judge(results):
         value = results.median(group, STINT, bench)
         if value is None:

@@ -21,9 +21,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS = ROOT / "bench" / "peers"
 CARGO_REGISTRY = pathlib.Path("/usr/share/cargo/registry")  # where Debian puts the sources of crates
-ENDED_S_MAX = 60  # of a program that was asked to end
+ENDED_S_MAX = 60  # for a program to end after a signal
 NODE_LOCK = threading.Lock()  # its programs share one folder
-GO_PACKAGES = pathlib.Path("/usr/share/gocode")  # and those of Go packages
+GO_PACKAGES = pathlib.Path("/usr/share/gocode")  # where Debian puts the sources of Go packages
 
 
 class Skip(Exception):
@@ -43,7 +43,7 @@ def first_line(command):
 
 
 def compile_once(output, sources, commands, maker, remedy, cwd=None, env=None):
-    """Runs `commands` unless `output` is newer than its sources and was made by them and the same compiler, `maker`."""
+    """Runs `commands` unless `output` is newer than its sources and was made by the same commands and compiler, `maker`."""
     stamp = output.with_name(output.name + ".command")
     recipe = json.dumps([maker, commands])
     newest = max(source.stat().st_mtime for source in sources)
@@ -60,7 +60,7 @@ def compile_once(output, sources, commands, maker, remedy, cwd=None, env=None):
 
 
 class Program:
-    """What a row of a table runs. `prepare` builds it, or raises Skip."""
+    """The program of a table's row. `prepare` builds it, or raises Skip."""
 
     name = ""
     slow_to_build = False
@@ -73,16 +73,16 @@ class Program:
         return True
 
     def start(self):
-        """Once, when all are built, on the main thread: what it needs besides. Or raises Skip."""
+        """Called once, after all builds, on the main thread: starts what it needs, or raises Skip."""
 
     def renew(self):
-        """Before each of its processes."""
+        """Called before each of its processes."""
 
     def stop(self):
-        """When the last row has run."""
+        """Called after the last row."""
 
     def served_seconds(self):
-        """Processor time that others have spent for it so far: no noise."""
+        """Processor time that other processes have spent for it so far: not noise."""
         return 0.0
 
     def command(self):
@@ -102,7 +102,7 @@ class Ours(Program):
 
     def prepare(self, build):
         if not self.path.exists():
-            raise Skip(f"{self.path} is not there", "./dev build release")
+            raise Skip(f"{self.path} does not exist", "./dev build release")
 
     def command(self):
         return [str(self.path)]
@@ -151,7 +151,7 @@ class GoPeer(Program):
 
     @staticmethod
     def newest():
-        """The newest compiler there is: one that the user installed beside Debian's is the stronger peer."""
+        """The newest installed compiler: one that the user installed beside Debian's is the stronger peer."""
         def age(go):
             found = re.search(r"go(\d+)\.(\d+)", first_line([go, "version"]))
             return (int(found[1]), int(found[2])) if found else (0, 0)
@@ -218,7 +218,7 @@ class TokioPeer(Program):
 
 
 class AsyncioPeer(Program):
-    """The system's Python, not one that comes first on PATH: it is what Debian's users have."""
+    """The system's Python, not the first on PATH: it is the one that Debian's users have."""
 
     name = "asyncio"
     python = "/usr/bin/python3"
@@ -238,7 +238,7 @@ class AsyncioPeer(Program):
 
 
 class HostPeer(Program):
-    """A loop in Python around locks, or around a command that takes them: `tool`, if it is there."""
+    """A loop in Python around locks, or around a command that takes them: `tool`, if installed."""
 
     python = "/usr/bin/python3"
 
@@ -249,7 +249,7 @@ class HostPeer(Program):
         if not os.path.exists(self.python):
             raise Skip(f"no {self.python}", "apt-get install python3")
         if self.tool and not shutil.which(str(self.tool)):
-            raise Skip(f"{self.tool} is not there", self.remedy)
+            raise Skip(f"{self.tool} is not installed", self.remedy)
         if self.inside:
             self.inside.prepare(build)
 
@@ -264,7 +264,7 @@ class NodePeer(Program):
     """A program for Node.js. Its packages are installed once, by name and version, beside a copy of the programs."""
 
     slow_to_build = True
-    node_min = 20  # what pg-boss and better-sqlite3 demand; Debian 12 has 18
+    node_min = 20  # required by pg-boss and better-sqlite3; Debian 12 has 18
     remedy = "install Node.js 20 or newer with npm, g++ and make; npm must reach its registry"
 
     def __init__(self, name, package):
@@ -322,7 +322,7 @@ def own_seconds():
 
 
 def run_once(command, timeout_s, served_seconds=lambda: 0.0):
-    """Runs one process to its end. `other_cores` is how many cores were kept busy by anything else meanwhile."""
+    """Runs one process to its end. `other_cores` is the number of cores busy with other work meanwhile."""
     busy, own, start = busy_seconds(), own_seconds() + served_seconds(), time.monotonic()
     # A signal between its start and the `try` would leave it running.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
@@ -341,7 +341,7 @@ def run_once(command, timeout_s, served_seconds=lambda: 0.0):
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
         error = f"still running after {timeout_s} s"
-    except BaseException:  # this process is ending: end the program and all that it has started
+    except BaseException:  # this process is ending: end the program and all its children
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(ENDED_S_MAX)

@@ -10,8 +10,8 @@ from suite import Figure, Group, Row, Target, TargetResult
 STINT = "stint"
 WITH = "stint with"
 FLOCK = "flock(1)"
-SCALED = ("rounds", "n")  # what --quick divides
-QUICK_MIN = 10  # and the least `n` that it leaves
+SCALED = ("rounds", "n")  # parameters that --quick divides
+QUICK_MIN = 10  # the smallest `n` that it leaves
 CLI = harness.ROOT / "build" / "release" / "stint"
 INSIDE = harness.ROOT / "build" / "bench" / "inside"
 SEM_REMEDY = "apt-get install parallel"
@@ -39,8 +39,8 @@ def handover(kill):
     return Group(
         "handover.kill" if kill else "handover", "handover",
         f"{what} in one process until the next one holds the slot, which was asleep." +
-        (" Ours first makes sure that nothing of the killed holder's work is alive (two walks through /proc); the "
-         "others do not look." if kill else ""),
+        (" Ours first makes sure that no process of the killed holder is alive (two walks through /proc); the "
+         "others do not check." if kill else ""),
         {"handover.p50": Figure(f"{what} → next holds, p50", "us", "98–124" if kill else "33–37"),
          "handover.p99": Figure(f"{what} → next holds, p99", "us")},
         [
@@ -55,8 +55,8 @@ def grants():
     work = {"seconds": 3, "processes": 8, "slots": 2}
     return Group(
         "grants", "grants",
-        "8 processes take one of 2 slots again and again and hold it for 1 ms: at best 2000 a second. Fairness: the "
-        "fewest grants of a process by the most. A poller that has just released takes the slot again.",
+        "8 processes repeatedly take one of 2 slots and hold it for 1 ms: at best 2000 a second. Fairness: the "
+        "fewest grants of a process divided by the most. A poller that has just released takes the slot again.",
         {"grants.rate": Figure("Grants per second", "grants/s", "", higher_is_better=True),
          "grants.wait_p99": Figure("Wait for a grant, p99", "ms"),
          "grants.fairness": Figure("Fairness, 1 is best", "ratio", "", higher_is_better=True)},
@@ -68,7 +68,7 @@ def handover_command():
     rounds = {"rounds": 20, "inside": str(INSIDE)}
     return Group(
         "handover.command", "handover.command",
-        "The end of a command until the start of the next, which waits for the same limit: with all that the tool does "
+        "The end of a command until the start of the next, which waits for the same limit: including everything that the tool does "
         "to start it.",
         {"handover.command.p50": Figure("Command → next command, p50", "ms"),
          "handover.command.p99": Figure("Command → next command, p99", "ms")},

@@ -1,7 +1,7 @@
 """The suite `http`: our server beside Go's net/http and nginx, with wrk on the other core.
 
-One thread of ours, one worker of nginx; Go takes both cores if it likes. On two cores the client takes one of them, so the
-rate of a quick server is also wrk's: look at the processor time per request.
+One thread of ours, one worker of nginx; Go may use both cores. On two cores the client takes one of them, so the
+rate of a fast server is limited by wrk: look at the processor time per request.
 """
 import os
 import shutil
@@ -16,7 +16,7 @@ GO_SHARE, NGINX_SHARE = 1.5, 0.5
 
 
 class Served(Program):
-    """A server with wrk before it."""
+    """A server, with wrk as its client."""
 
     python, peer = "/usr/bin/python3", "http_peer.py"
 
@@ -61,7 +61,7 @@ def figures():
 
 def get():
     work = {"seconds": 3, "connections": 64, "path": "/"}
-    return Group("get", "requests", "A small answer, 64 connections that are kept.", figures(),
+    return Group("get", "requests", "A small answer, 64 persistent connections.", figures(),
                  [Row(STINT, "stint", work), Row(GO, "go", work), Row(NGINX_FILE, "nginx", work | {"path": "/hello.txt"}),
                   Row(NGINX_TEXT, "nginx", work)])
 
@@ -73,7 +73,7 @@ def post():
 
 
 def idle():
-    return Group("idle", "idle", "Resident memory of the process per connection that has been answered and waits.",
+    return Group("idle", "idle", "Resident memory of the process per idle connection that has been answered once.",
                  {"idle": Figure("Per idle connection", "B")}, [Row(STINT, "stint itself", {"connections": 9000})])
 
 

@@ -1,6 +1,6 @@
-"""A PostgreSQL server of our own for the suite `store`, from Debian's package, with the durability that it comes with.
+"""A PostgreSQL server of our own for the suite `store`, from Debian's package, with its default durability.
 
-It listens on a socket in its own folder and nowhere else, and ends with us. Not under /tmp, which may be memory.
+It listens on a socket in its own folder and nowhere else, and ends with this process. Not under /tmp, which may be memory.
 """
 import os
 import pathlib
@@ -19,7 +19,7 @@ REMEDY = "apt-get install postgresql"
 
 
 def programs():
-    """Where Debian puts the programs of the newest version."""
+    """The folder of the newest version's programs in Debian."""
     found = [path for path in pathlib.Path("/usr/lib/postgresql").glob("*/bin") if (path / "postgres").exists()]
     return max(found, key=lambda path: int(path.parent.name), default=None)
 
@@ -35,7 +35,7 @@ def owner():
 
 
 def processor_seconds(pid):
-    """Of a process and all its children that it has outlived."""
+    """Processor time of a process and all its ended children."""
     try:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -106,7 +106,7 @@ class Postgres:
         return command + [str(self.bin / program), *arguments]
 
     def renew(self):
-        """A new database, so that no row pays for what another left behind."""
+        """A new database, so that no row is slowed by the data of another."""
         for command in (["dropdb", "--if-exists", "--force"], ["createdb"]):
             subprocess.run([self.bin / command[0], *command[1:], "--host", self.folder, "--username=postgres", "bench"],
                            check=True, capture_output=True)

@@ -172,7 +172,7 @@ class Honesty(unittest.TestCase):
             sys.stderr.close()
             sys.stderr = stderr
         text = report.markdown(dict(FACTS, skipped=skipped), Results(), [self.group()], [])
-        self.assertIn("SKIPPED stint: no/such/file is not there. To have it: ./dev build release", text)
+        self.assertIn("SKIPPED stint: no/such/file does not exist. To have it: ./dev build release", text)
 
     def test_quick_runs_judge_nothing(self):
         group = core_suite.GROUPS["sem.waiter_mem"]

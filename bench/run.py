@@ -24,7 +24,7 @@ from suite import Results
 
 SUITES = {"core": core_suite, "host": host_suite, "http": http_suite, "serve": serve_suite, "store": store_suite}
 BUILD = harness.ROOT / "build" / "bench"
-ROUNDS, QUICK_ROUNDS, ROUNDS_MIN = 5, 2, 5  # fewer rounds than ROUNDS_MIN make no median worth printing
+ROUNDS, QUICK_ROUNDS, ROUNDS_MIN = 5, 2, 5  # with fewer rounds than ROUNDS_MIN a median means little
 QUICK_DIVISOR = 100
 TIMEOUT_S, QUICK_TIMEOUT_S = 300, 30
 
@@ -34,13 +34,13 @@ def say(text):
 
 
 def prepare(programs, wanted, quick):
-    """Builds what the chosen rows need. → the programs that can be run, and for the others why not."""
+    """Builds the programs of the chosen rows. → the programs that can be run, and for the others the reason."""
     skipped = {}
 
     def one(key):
         program = programs[key]
         if quick and program.slow_to_build and not program.built(BUILD):
-            raise harness.Skip("not built, and a quick run builds nothing that takes long", "run without --quick once")
+            raise harness.Skip("not built, and a quick run builds nothing slow", "run without --quick once")
         program.prepare(BUILD)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -81,7 +81,7 @@ def run_group(group, suite, programs, skipped, results, rounds, quick):
         start = turn % max(len(runnable), 1)
         for row in runnable[start:] + runnable[:start]:
             if results.errors(group.name, row.label):
-                continue  # it will not get better
+                continue  # it would fail again
             program = programs[row.program]
             program.renew()
             command = program.command() + [group.command] + arguments(row, suite, quick)
@@ -128,14 +128,14 @@ def run_suite(name, suite, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("suite", nargs="?", choices=sorted(SUITES), help="default: all")
-    parser.add_argument("--quick", action="store_true", help="a smoke run in under a minute: small sizes, no results")
-    parser.add_argument("--only", metavar="PATTERN", help="a regular expression: only the groups whose name it finds")
+    parser.add_argument("--quick", action="store_true", help="make a smoke run in under a minute: small sizes, no results")
+    parser.add_argument("--only", metavar="PATTERN", help="run only the groups whose name matches this regular expression")
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}; below {ROUNDS_MIN} no results")
-    parser.add_argument("--ours", metavar="PATH", help="our program, if it is not where the release preset puts it")
+    parser.add_argument("--ours", metavar="PATH", help="use this program instead of the one of the release preset")
     options = parser.parse_args()
     if options.ours:
         options.ours = os.path.abspath(options.ours)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that child processes are ended
     chosen = {options.suite: SUITES[options.suite]} if options.suite else SUITES
     clean = [run_suite(name, suite, options) for name, suite in chosen.items()]
     sys.exit(0 if all(clean) else 1)

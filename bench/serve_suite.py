@@ -1,8 +1,8 @@
 """The suite `serve`: the daemon beside an asyncio worker pool behind uvicorn, Go's net/http with a channel pool, and nginx.
 
-The daemon is `stint serve` as it is, but for `wait`: a job of the peers does nothing, and one of ours would start a process.
+The daemon is an unmodified `stint serve`, except in `wait`: a job of the peers does nothing, and one of ours would start a process.
 There its parts are wired over the store in memory with a driver that answers at once (`src/app/serve_bench.cpp`), and
-what a process costs is a row of its own. wrk takes one of the two cores.
+a separate row shows the cost of a process. wrk takes one of the two cores.
 """
 import os
 
@@ -13,18 +13,18 @@ from suite import Figure, Group, Row, Target, TargetResult
 STINT, STINT_PROCESS = "stint", "stint, with a process for each run (`true`)"
 GO, NGINX = "Go net/http, channel pool", "nginx, 1 worker, a file"
 BARE, FASTAPI = "asyncio pool, uvicorn, bare ASGI", "asyncio pool, uvicorn, FastAPI"
-SCALED = ("ms", "runs", "requests")  # what --quick divides
+SCALED = ("ms", "runs", "requests")  # parameters that --quick divides
 QUICK_MIN = 10
 
 DURABLE_RATE = 5000
 PYTHON_SHARE, GO_SHARE, GO_HEALTH_SHARE, NGINX_SHARE = 4, 1, 1.5, 0.5
 RUN_KIB, IDLE_MB, IDLE_WAKEUPS, REFUSAL_US = 16, 25, 1, 1000
 SHORT_FORM = "/api/agent/run?session_id={n}&query=q"  # runs of one session wait for each other
-POOL = {"workers": 10, "queue": 200}  # those of `stint serve`
+POOL = {"workers": 10, "queue": 200}  # the defaults of `stint serve`
 
 
 class Loaded(Served):
-    """A server with a client before it: `serve_peer.py`."""
+    """A server, with `serve_peer.py` as its client."""
 
     peer = "serve_peer.py"
 
@@ -77,14 +77,14 @@ def figures():
 def submit():
     work = {"ms": 2000, "connections": 64, "path": "/v1/runs", "post": '{"agent":"quick"}', "workers": 0, "queue": 100_000}
     return Group("submit", "requests", "POST /v1/runs with 64 connections; an answer means that the run is on the disk (SQLite, "
-                 "synchronous=FULL). The pool has no workers. The store in memory, for a second only, shows what the disk costs.", figures(),
+                 "synchronous=FULL). The pool has no workers. The store in memory, for a second only, shows the cost of the disk.", figures(),
                  [Row(STINT, "stint", work), Row("stint, store in memory", "stint", work | {"store": "memory", "ms": 900})])
 
 
 def wait():
     work = {"ms": 2000, "connections": 64, "path": SHORT_FORM, "post": ""} | POOL
     return Group("wait", "requests", "Submit a job that does nothing and wait for its result: 10 workers, a queue of 200, 64 "
-                 "connections, nothing on disk. Ours is the whole daemon but the process.", figures(),
+                 "connections, nothing on disk. Ours is the whole daemon without the process.", figures(),
                  [Row(STINT, "stint pool", work), Row(GO, "go", work), Row(BARE, "asyncio", work),
                   Row(FASTAPI, "asyncio fastapi", work), Row(STINT_PROCESS, "stint", work | {"store": "memory"})])
 
@@ -97,7 +97,7 @@ def health():
 
 def flight():
     return Group("flight", "flight", "Runs whose processes sleep. Memory: growth of the daemon's own resident set, from a pool of "
-                 "one worker that has carried 20 runs to all of them in flight, by their number; the store is SQLite. A "
+                 "one worker that has carried 20 runs to all of them in flight, divided by their number; the store is SQLite. A "
                  "warden is a process of its own, and has its share of pages that several map.",
                  {"flight.memory": Figure("Resident in the daemon, per run", "KiB"),
                   "flight.warden": Figure("A warden, proportional set", "KiB"),

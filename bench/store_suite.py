@@ -1,6 +1,6 @@
-"""The suite `store`: runs that survive, beside the job queues that people use, on the same server and the same disk.
+"""The suite `store`: runs that survive, beside widely used job queues, on the same server and the same disk.
 
-All promises of ours are on: fences, limits that are exact, an event for each change. What the events cost is a row.
+All our guarantees are on: fences, exact limits, an event for each change. A row shows the cost of the events.
 """
 import statistics
 
@@ -11,18 +11,18 @@ from suite import Figure, Group, Row, Target, TargetResult
 STINT = "stint"
 GRAPHILE, GRAPHILE_BATCHED = "graphile-worker", "graphile-worker, batched"
 PG_BOSS, PLAINJOB = "pg-boss", "plainjob, synchronous=NORMAL"
-SCALED = ("runs", "rounds", "most", "blocked")  # what --quick divides
+SCALED = ("runs", "rounds", "most", "blocked")  # parameters that --quick divides
 QUICK_MIN = 10
-BATCH = 500  # as much as graphile-worker's local queue holds
+BATCH = 500  # the size of graphile-worker's local queue
 DEPTHS = (1_000, 10_000, 100_000, 1_000_000)
-FLAT = 1.5  # times the cost beside the shortest queue, at most
-UNHINDERED = 0.8  # of the speed beside one blocked run, at least
-NPM_SHARE = 3  # times plainjob's speed
-PLAIN_SHARE = 5  # times graphile-worker's plain speed
+FLAT = 1.5  # at most this many times the cost with the shortest queue
+UNHINDERED = 0.8  # at least this share of the speed beside one blocked run
+NPM_SHARE = 3  # at least this many times plainjob's speed
+PLAIN_SHARE = 5  # at least this many times graphile-worker's plain speed
 
 
 class OnPostgres:
-    """A program whose processes each get a new database of one server. For all of them the same `server`."""
+    """A program whose processes each get a new database of one server, `server`, shared by all."""
 
     def __init__(self, program, server):
         self.program, self.server = program, server
@@ -79,10 +79,10 @@ def drain_postgres():
     runs, key, store = 20_000, "stint postgres", "postgres"
     return Group(
         "postgres.drain", "drain",
-        "Runs that do nothing wait; one worker process carries them, until the store has all of it. Ours claims 500 at "
+        "Runs that do nothing are queued; one worker process carries them until all are settled in the store. Ours claims 500 at "
         "a time, and claims the next while it completes the last; graphile-worker fetches as many and carries 100 at "
         "once, pg-boss 100. fsync and synchronous_commit are on. The peers have neither limits nor fences, and "
-        "graphile-worker keeps nothing of what has ended.",
+        "graphile-worker deletes ended jobs.",
         drain_figures("PostgreSQL"),
         [
             Row(STINT, *ours(key, store, runs, BATCH)),
@@ -102,7 +102,7 @@ def drain_sqlite():
     return Group(
         "sqlite.drain", "drain",
         "The same in a SQLite file. Ours syncs every commit (FULL), plainjob does not (NORMAL): after a loss of power it "
-        "may have forgotten the last ones. A worker of plainjob runs one job at a time; 100 of them are its best.",
+        "may have lost the last ones. A worker of plainjob runs one job at a time; 100 of them are its best.",
         drain_figures("SQLite"),
         [
             Row(STINT, *ours(key, store, runs, BATCH)),
@@ -119,8 +119,8 @@ def latency():
     rounds = {"rounds": 300}
     return Group(
         "latency", "latency",
-        "Submit → claimed while nothing else happens, submitter and worker in one process. pg-boss and plainjob look "
-        "for work by the clock, every half second at best: they are left out.",
+        "Submit → claimed while nothing else happens, submitter and worker in one process. pg-boss and plainjob poll "
+        "for work, every half second at best: they are left out.",
         {"latency.p50": Figure("Idle: submit → claimed, p50", "ms", "1.45 on PostgreSQL, 1.06 on SQLite"),
          "latency.p99": Figure("Idle: submit → claimed, p99", "ms")},
         [
@@ -134,8 +134,8 @@ def latency():
 def depth():
     work = {"most": DEPTHS[-1], "rounds": 500}
     return Group(
-        "depth", "depth", "One run is claimed while so many wait. All depths in one process, from the shortest on.",
-        {f"depth.{depth}": Figure(f"A claim beside {depth:,} that wait, p50", "ms") for depth in DEPTHS},
+        "depth", "depth", "One run is claimed while that many are queued. All depths in one process, shortest first.",
+        {f"depth.{depth}": Figure(f"A claim beside {depth:,} queued runs, p50", "ms") for depth in DEPTHS},
         [Row("stint, PostgreSQL", "stint postgres", work | {"store": "postgres"}, gib=1),
          Row("stint, SQLite", "stint", work | {"store": "sqlite"}, gib=1)],
         rounds_max=2)
@@ -146,15 +146,15 @@ def blocked():
     return Group(
         "blocked", "blocked",
         "One agent is drained in batches of 100, while another has a run that may not start, because its limit is used "
-        "up, and is asked before each claim; then again while it has 100,000 of them.",
-        {"blocked.one": Figure("Beside one that is blocked: runs per second", "runs/s", "", higher_is_better=True),
-         "blocked.many": Figure("Beside 100,000 that are blocked: runs per second", "runs/s", "", higher_is_better=True)},
+        "up, and is checked before each claim; then again while it has 100,000 of them.",
+        {"blocked.one": Figure("Beside one blocked run: runs per second", "runs/s", "", higher_is_better=True),
+         "blocked.many": Figure("Beside 100,000 blocked runs: runs per second", "runs/s", "", higher_is_better=True)},
         [Row("stint, PostgreSQL", "stint postgres", work | {"store": "postgres"}),
          Row("stint, SQLite", "stint", work | {"store": "sqlite"})])
 
 
 def times(group, peer, least):
-    """Our rate by that of a peer."""
+    """Our rate divided by that of a peer."""
     def judge(results):
         ratio = results.ratio(group, "drain", STINT, peer)
         return None if ratio is None else TargetResult(f"{ratio:.2f}×", ratio >= least, f"{least / ratio:.2f}× short")
@@ -171,7 +171,7 @@ def below(label, limit):
 
 
 def flat(label):
-    """The dearest depth by the shortest, process by process."""
+    """The cost of the most expensive depth divided by that of the shortest, per process."""
     def judge(results):
         costs = [results.values("depth", label, f"depth.{depth}") for depth in DEPTHS]
         if not all(costs):

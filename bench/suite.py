@@ -1,4 +1,4 @@
-"""The words of a benchmark suite: groups of rows that are run in turns, figures, targets, and what came of them."""
+"""The types of a benchmark suite: groups of rows that run in turns, figures, targets, and results."""
 import dataclasses
 import statistics
 
@@ -17,14 +17,14 @@ class Figure:
 
 @dataclasses.dataclass
 class Row:
-    """One program with its arguments. A bound is no peer: it shows what the machine can do."""
+    """One program with its arguments. A bound is not a peer: it shows what the machine can do."""
 
     label: str
     program: str
     args: dict
     thread_safe: bool = True
     bound: bool = False
-    gib: float = 0.5  # memory that it needs; where there is less, the row is skipped
+    gib: float = 0.5  # memory that it needs; with less the row is skipped
 
     @property
     def ours(self):
@@ -40,7 +40,7 @@ class Group:
     note: str
     figures: dict  # bench → Figure
     rows: list
-    rounds_max: int = 0  # of what takes long and is compared inside of one process; 0: as many as the others
+    rounds_max: int = 0  # for groups that take long and compare inside one process; 0: as many as the others
 
 
 @dataclasses.dataclass
@@ -86,7 +86,7 @@ class Results:
         return statistics.median(run.other_cores for run in runs) if runs else None
 
     def ratio(self, group, bench, worse, better):
-        """How many times `worse` is above `better`, by the medians of the rounds; None if one of them is missing."""
+        """The ratio of `worse` to `better`, by the medians of the rounds; None if one of them is missing."""
         above, below = self.values(group, worse, bench), self.values(group, better, bench)
         if not above or not below:
             return None

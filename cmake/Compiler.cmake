@@ -17,11 +17,11 @@ endif()
 find_program(STINT_CCACHE ccache)
 mark_as_advanced(STINT_CCACHE)
 if(STINT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # pch_defines and time_macros: what ccache asks for before it caches what uses a precompiled header. The rest lets all
-  # trees of one machine share what they have compiled (a clone, a worktree, CI): paths count from the root of the tree.
+  # pch_defines and time_macros: ccache requires them to cache files that use a precompiled header. The rest lets all
+  # trees of one machine (a clone, a worktree, CI) share compiled files: paths are relative to the root of the tree.
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=true
     CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=true ${STINT_CCACHE})
-  # Without the second option that CMake adds, `-include` of the header's source: ccache would look at its whole path.
+  # Without the second option that CMake adds, `-include` of the header's source: ccache would hash its absolute path.
   set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
   set(STINT_PCH_LAUNCHER ${PROJECT_SOURCE_DIR}/cmake/compile_pch.sh)
 endif()

@@ -1,7 +1,7 @@
 # Programs for people to read, run and solve, under examples/.
 
 # stint_example(name [SOURCES a.cpp …] [DEPENDS …]): the program `example_name` from name.cpp. Running it is a test: it
-# ends with status 0, and soon.
+# must end soon, with status 0.
 function(stint_example name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
   if(NOT arg_SOURCES)
@@ -15,8 +15,8 @@ function(stint_example name)
 endfunction()
 
 # stint_exercise(01_basic TEST test.cpp EXERCISE exercise/x.hpp SOLUTION solution/x.hpp): one set of tests, two programs.
-# `exercise_01_basic` fails until it is solved, so it is built with everything else but is no test of ours;
-# `solution_01_basic` is. The test includes "x.hpp", and finds the one of the program it is compiled into.
+# `exercise_01_basic` fails until it is solved, so it is built with everything else but is not a test of ours;
+# `solution_01_basic` is. The test includes "x.hpp", and gets the one of the program it is compiled into.
 # `./dev exercises [--solutions]` runs them.
 function(stint_exercise name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "TEST;EXERCISE;SOLUTION;DEPENDS")

@@ -1,12 +1,12 @@
-# stint_layer: one folder of the tree is one call.
+# stint_layer: one call per folder of the tree.
 #
 #   stint_layer(limit
 #     SOURCES slots.cpp line.cpp        the library `stint_limit`, also known as `stint::limit`; none: headers only
 #     ASIO_SOURCES wait.cpp             those of its sources that include Asio: all are compiled with its precompiled header
 #     TESTS slots_test.cpp              linked into one program, `limit_test`, which is one entry of ctest: cmake/Tests.cmake
 #     BENCHES slots_bench.cpp           linked into one program, `limit_bench`
-#     DEPENDS stint::domain             layers below this one (tools/tidy.py knows the order)
-#     TOGETHER postgres Postgres/*      name and filter of tests that are an entry of their own: `limit.postgres`
+#     DEPENDS stint::domain             layers below this one (tools/tidy.py has the order)
+#     TOGETHER postgres Postgres/*      name and filter of tests that get their own entry: `limit.postgres`
 #     PARTS 2                           that many entries, `limit.part1` and `limit.part2`, for a program that takes long
 #     LABELS tsan)                      extra ctest labels; `tsan` also runs this layer's tests under ThreadSanitizer
 #
@@ -23,7 +23,7 @@ function(stint_pch target kind)
     set(owner ${owner}_quick)
   endif()
   if(NOT TARGET ${owner})
-    # An empty translation unit carries the header; its flags must be those of the users, or clang refuses the file.
+    # An empty translation unit carries the header; its flags must equal those of the users, else clang refuses the file.
     file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/pch/${owner}.cpp CONTENT "")
     add_library(${owner} OBJECT ${PROJECT_BINARY_DIR}/pch/${owner}.cpp)
     if(arg_QUICK)
@@ -42,7 +42,7 @@ function(stint_pch target kind)
   target_precompile_headers(${target} REUSE_FROM ${owner})
 endfunction()
 
-# A program of ours: flags, and the sanitizers' settings compiled in, so that it behaves alike by hand and by ctest.
+# A program of ours: our flags, and the sanitizers' settings compiled in, so that it behaves the same by hand and by ctest.
 function(stint_program target)
   target_link_libraries(${target} PRIVATE stint_flags)
   if(STINT_SANITIZE)
@@ -52,7 +52,7 @@ function(stint_program target)
   endif()
 endfunction()
 
-# How the files of tests are compiled: with a precompiled header and without optimisation, which takes half the time, with
+# Compiles test files with a precompiled header and without optimisation, which takes half the time, with
 # a sanitizer a third.
 function(stint_test_flags target)
   target_compile_options(${target} PRIVATE ${STINT_QUICK_FLAGS})

@@ -1,4 +1,4 @@
-# What `cmake --install` puts in place: headers, library, and the files that make find_package(stint) work.
+# What `cmake --install` installs: headers, library, and the files for find_package(stint).
 
 include(CMakePackageConfigHelpers)
 

@@ -1,18 +1,18 @@
 # stint_sql(target dialect): the SQL below sql/DIALECT of this folder, as text in a header `store_sql_DIALECT.hpp`.
-#   queries.sql        each `-- name: x` becomes a constant `kX`… as it is written: `query::x`
-#   0001_name.sql …    scripts of the migrations, in their order: `kMigrations`. Those with one number are one migration
+#   queries.sql        each `-- name: x` becomes a constant of the same name: `query::x`
+#   0001_name.sql …    migration scripts, in order: `kMigrations`. Scripts with the same number are one migration
 function(stint_sql target dialect)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR}/sql/${dialect})
   set(queries ${folder}/queries.sql)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${queries})
-  set(text "// Made of sql/${dialect} by cmake/Sql.cmake.\n#pragma once\n\n#include <array>\n#include <span>\n#include <string_view>\n\nnamespace stint::store::${dialect} {\n\nnamespace query {\n")
+  set(text "// Generated from sql/${dialect} by cmake/Sql.cmake.\n#pragma once\n\n#include <array>\n#include <span>\n#include <string_view>\n\nnamespace stint::store::${dialect} {\n\nnamespace query {\n")
   file(READ ${queries} sql)
   string(REGEX MATCH "-- columns: ([^\n]*)" _ "${sql}")
   set(columns "${CMAKE_MATCH_1}")
   string(REPLACE "@run@" "${columns}" sql "${sql}")
-  string(REPLACE ";" "<semicolon>" sql "${sql}")  # or CMake takes it for a list
+  string(REPLACE ";" "<semicolon>" sql "${sql}")  # else CMake treats it as a list
   string(REPLACE "-- name: " ";" parts "${sql}")
-  list(POP_FRONT parts)  # what stands before the first
+  list(POP_FRONT parts)  # the text before the first
   foreach(part IN LISTS parts)
     string(REPLACE "<semicolon>" ";" part "${part}")
     string(REGEX MATCH "^[a-z_]+" name "${part}")
@@ -29,7 +29,7 @@ function(stint_sql target dialect)
   foreach(file IN LISTS ARGN)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/${file})
     file(READ ${folder}/${file} sql)
-    string(REGEX REPLACE "\n--[^\n]*" "" sql "\n${sql}")  # lines that only explain: a literal has at most 65,536 bytes
+    string(REGEX REPLACE "\n--[^\n]*" "" sql "\n${sql}")  # removes comment lines: a literal has at most 65,536 bytes
     string(SUBSTRING ${file} 0 4 number)
     if(NOT number STREQUAL last)
       math(EXPR count "${count} + 1")
@@ -43,7 +43,7 @@ function(stint_sql target dialect)
     string(APPEND rows "    R\"sql(${sql})sql\",\n")
   endforeach()
   if(count)
-    string(APPEND text "${rows}};\n/// In their order; each makes one version of the schema.\ninline constexpr std::array<std::span<const char* const>, ${count}> kMigrations = {\n${versions}};\n\n")
+    string(APPEND text "${rows}};\n/// In order; each creates one version of the schema.\ninline constexpr std::array<std::span<const char* const>, ${count}> kMigrations = {\n${versions}};\n\n")
   endif()
   string(APPEND text "}  // namespace stint::store::${dialect}\n")
   file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/sql/store_sql_${dialect}.hpp CONTENT "${text}")

@@ -1,7 +1,7 @@
 # Entries of ctest, and how many of them run at once.
 #
-# A machine of N cores has 2 N places (`ctest -j`, by ./dev). An entry that computes takes 2 of them, so that each core has one of these; an
-# entry that mostly waits for processes and clocks takes 1 (WAITS). One that measures time so closely that neighbours spoil it runs
+# A machine of N cores has 2 N slots (`ctest -j`, set by ./dev). An entry that computes takes 2 of them, so that each core runs one; an
+# entry that mostly waits for processes and clocks takes 1 (WAITS). One whose timing measurements other tests would disturb runs
 # ALONE. Labels: `tsan` also runs under ThreadSanitizer; `long` and `ports` run in the long form only (`./dev test --full`).
 
 if(STINT_TESTS)
@@ -9,7 +9,7 @@ if(STINT_TESTS)
   mark_as_advanced(STINT_PYTHON)
 endif()
 
-# All test programs; and what the tsan stage builds, those whose tests carry the label.
+# All test programs; and those that the tsan stage builds, whose tests carry the label.
 add_custom_target(tests)
 add_custom_target(tsan_tests)
 
@@ -37,8 +37,8 @@ function(stint_entry name)
   endif()
 endfunction()
 
-# stint_script(integration.serve serve_test.py [ARGUMENTS …] [CLASSES Api Cost …] …): a test in Python, in the folder of the caller. Each
-# class is an entry of its own, `integration.serve.Api`, and its name the script's last argument. The rest as for stint_entry.
+# stint_script(integration.serve serve_test.py [ARGUMENTS …] [CLASSES Api Cost …] …): a Python test in the folder of the caller. Each
+# class gets its own entry, `integration.serve.Api`, with its name as the script's last argument. The rest as for stint_entry.
 function(stint_script name script)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "ARGUMENTS;CLASSES;LABELS;PROPERTIES")
   set(command ${STINT_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${arg_ARGUMENTS})
@@ -50,8 +50,8 @@ function(stint_script name script)
   endforeach()
 endfunction()
 
-# A program of GoogleTest cases: one entry of ctest, whose tests tools/gtest_run.py runs in one process and counts one by one, as
-# `<prefix>.<Suite>.<name>`. TOGETHER (name, filter, …) makes entries of their own of some, PARTS several of the rest.
+# A program of GoogleTest cases: one entry of ctest. tools/gtest_run.py runs its tests in one process and counts each one, as
+# `<prefix>.<Suite>.<name>`. TOGETHER (name, filter, …) gives some tests their own entry, PARTS splits the rest.
 function(stint_gtest target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;PARTS" "SOURCES;DEPENDS;TOGETHER;LABELS")
   add_executable(${target} ${arg_SOURCES})

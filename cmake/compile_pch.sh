@@ -1,7 +1,7 @@
 #!/bin/sh
-# compile_pch.sh COMMAND…: runs a compiler, past ccache. Beside a precompiled header it writes FILE.sum, the sum of all that the
-# header is made of. ccache looks at that instead of the header (CCACHE_PCH_EXTSUM), which names folders of this tree: so that
-# two trees with the same files share what they have compiled.
+# compile_pch.sh COMMAND…: runs a compiler without ccache. Beside a precompiled header it writes FILE.sum, the checksum of all its
+# sources. ccache uses that instead of the header (CCACHE_PCH_EXTSUM), which contains paths of this tree: so two trees with the
+# same files share compiled objects.
 set -eu
 "$@"
 
@@ -21,7 +21,7 @@ case $output in
 esac
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 case $root in
-  *[!A-Za-z0-9/._-]*) # names that the lines below would take apart: this tree shares nothing
+  *[!A-Za-z0-9/._-]*) # the lines below would split such names: this tree shares nothing
     rm -f "$output.sum"
     exit 0
     ;;
@@ -29,6 +29,6 @@ esac
 {
   "$1" --version
   printf '%s\n' "$@" | sed "s|$root|.|g"
-  # The rule of a make file: `target: file file \`.
+  # A make rule: `target: file file \`.
   sed 's/^[^:]*://; s/\\$//' "$dependencies" | tr -s ' ' '\n' | sed '/^$/d' | xargs cat | sed "s|$root|.|g"
 } | sha256sum >"$output.sum"

@@ -1,5 +1,5 @@
-// fmt, compiled once. Debian has it as a shared library, which costs every start of the program, and as headers alone,
-// which cost every file three seconds. The lines below are what format.h declares or leaves to its library.
+// fmt, compiled once. Debian has it as a shared library, which slows every start of the program, and as headers only,
+// which cost every file three seconds. The lines below are what format.h declares and leaves to its library.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

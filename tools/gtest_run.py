@@ -7,12 +7,12 @@
       --entry ENTRY       the name of this entry in ctest; default NAME
       --filter FILTER     GoogleTest's filter: only these tests
       --part I/N          only every Nth test, from the Ith on
-      --seconds-max N     no single test may take longer
-      --results FOLDER    where ENTRY.json goes: [[name, status, seconds]…], which tools/run_tests.py counts
+      --seconds-max N     time limit of a single test
+      --results FOLDER    folder for ENTRY.json: [[name, status, seconds]…], which tools/run_tests.py counts
 
 A process per test costs more than most tests. One process for all of them loses the rest when a test ends it. So: a test that crashes or
-takes too long has failed, with all that it wrote, and the tests after it run in a new process. TESTS_FILTER, a regular
-expression, selects tests by their whole name; it also selects all tests of an entry that has a name of its own.
+takes too long counts as failed, with its output, and the tests after it run in a new process. TESTS_FILTER, a regular
+expression, selects tests by their full name; matching the name of an entry selects all its tests.
 """
 import argparse
 import ctypes
@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 
-DRAIN_SECONDS_MAX = 2  # a process that a test left behind may hold the pipe open
+DRAIN_SECONDS_MAX = 2  # a leftover process of a test may hold the pipe open
 RUN, OK, FAILED, SKIPPED = (b"[ RUN      ] ", b"[       OK ] ", b"[  FAILED  ] ", b"[  SKIPPED ] ")
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
@@ -58,22 +58,22 @@ def selected(tests, options, pattern):
 
 
 class Process:
-    """One process of the program, for some of its tests. Follows what it prints, test by test."""
+    """One process of the program, for some of its tests. Parses its output, test by test."""
 
     def __init__(self, program, tests, seconds_max):
         self.flags = tempfile.NamedTemporaryFile("w", suffix=".flags")
         self.flags.write("--gtest_filter=" + ":".join(tests) + "\n")  # too long for an argument
         self.flags.flush()
         self.seconds_max = seconds_max
-        self.current = None  # the test that runs
+        self.current = None  # the current test
         self.since = time.monotonic()
-        self.said = []  # by the test that runs, or outside of any
+        self.said = []  # output of the current test, or outside of any
         self.done = []  # (name, status, seconds, text)
         self.child = subprocess.Popen([program, f"--gtest_flagfile={self.flags.name}", "--gtest_color=no"], stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
 
     def run(self):
-        """Until it ends. What stays in `current` ended with it."""
+        """Reads until it ends. A test that is still `current` then ended with it."""
         pipe, rest, ended_at, why = self.child.stdout.fileno(), b"", None, ""
         os.set_blocking(pipe, False)
         while True:
@@ -114,7 +114,7 @@ class Process:
 
 
 def run(options, tests):
-    """All tests, in as many processes as it takes. Returns the results; prints what failed or was skipped."""
+    """Runs all tests, in as many processes as needed. Returns the results; prints failed and skipped tests."""
     results, left = [], tests
     while left:
         process = Process(options.program, left, options.seconds_max)
@@ -127,7 +127,7 @@ def run(options, tests):
         missing = [test for test in left if test not in seen]
         broken = any(verdict == "failed" for _, verdict, *_ in process.done)
         if (status != 0 and not broken) or (missing and not process.done):
-            # Not in any test: a sanitizer's report at the end, a teardown, a program that does not start.
+            # Outside of any test: a sanitizer's report at the end, a teardown, a program that does not start.
             results.append([f"{options.entry}: the program itself", "failed", 0.0])
             print(f"--- failed: {options.program} ended with status {status} outside of its tests")
             print(b"\n".join(process.said).decode(errors="replace"), flush=True)
@@ -153,7 +153,7 @@ def arguments(words):
 
 
 def tests_of(words, pattern):
-    """The whole names of the tests that these arguments and this pattern select."""
+    """The full names of the tests that these arguments and this pattern select."""
     options = arguments(words)
     return [f"{options.name}.{test}" for test in selected(listed(options.program, options.filter), options, pattern)]
 

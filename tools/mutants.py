@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Breaks the heart of the library in one place at a time and expects the named tests to go red.
+"""Breaks the core of the library in one place at a time and expects the named tests to fail.
 
-    tools/mutants.py BUILD_DIR             all mutants; minutes each on a busy machine, so not a part of `./dev test`
+    tools/mutants.py BUILD_DIR             all mutants; minutes each on a busy machine, so not part of `./dev test`
     tools/mutants.py BUILD_DIR WORD…       those whose name contains one of the words
     tools/mutants.py --list
 
-A mutant is one edit: a text that occurs exactly once in its file, and what takes its place. The library is compiled
-with the address sanitizer (or the thread sanitizer, where only that can see the harm) together with the test files that
+A mutant is one edit: a text that occurs exactly once in its file, and its replacement. The library is compiled
+with the address sanitizer (or the thread sanitizer, where only that one detects the error) together with the test files that
 define the named tests, in a copy of core/ under BUILD_DIR. A test that hangs, dies or fails has caught it. A text that is
 no longer found is an error too: move the mutant along with the code.
 """
@@ -22,8 +22,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SECONDS_MAX = 180  # a test that takes longer hangs
-# Parts that are built on the heart: its tests do not need them, and compiling them again for each mutant takes long.
-NOT_HEART = ("adaptive", "aimd", "autoscale", "http_status", "limit_set", "object_pool", "rate", "retry", "worker_pool")
+# Parts that are built on the core: its tests do not need them, and compiling them again for each mutant takes long.
+NOT_CORE = ("adaptive", "aimd", "autoscale", "http_status", "limit_set", "object_pool", "rate", "retry", "worker_pool")
 
 TASK, CANCEL, EXECUTOR, SCOPE = "include/stint/task.hpp", "src/cancel.cpp", "src/executor.cpp", "include/stint/scope.hpp"
 COMBINATORS_HPP, COMBINATORS = "include/stint/combinators.hpp", "src/combinators.cpp"
@@ -37,7 +37,7 @@ class Mutant:
     file: str
     old: str
     new: str
-    tests: str  # patterns of Suite.name, separated by spaces; at least one of them must go red
+    tests: str  # patterns of Suite.name, separated by spaces; at least one of them must fail
     sanitizer: str = "address"
 
 
@@ -58,17 +58,17 @@ MUTANTS = [
     # ---- Stop ----
     Mutant("frames are destroyed before the leaf completed", CANCEL, "if (chain.parked != nullptr) chain.parked->cancel();",
            "if (chain.parked != nullptr) chain.parked->cancel(), chain.ended(End::stopped);", "Stop.destroys*"),
-    Mutant("a wait does not look at the token", TASK, "if (!token().cancelled()) return true;", "return true;", "Stop.a_sleep*"),
-    Mutant("what is free is had in spite of a cancel", SEMAPHORE_HPP,
+    Mutant("a wait ignores the token", TASK, "if (!token().cancelled()) return true;", "return true;", "Stop.a_sleep*"),
+    Mutant("a cancelled acquire takes free units", SEMAPHORE_HPP,
            "  if (token().cancelled()) {\n    state_ = State::stopped;\n    return false;\n  }\n  if (units_ == 0", "  if (units_ == 0",
            "SemaphoreCancel.a_cancelled_scope_gets*"),
-    Mutant("who is cancelled lines up all the same", SEMAPHORE_HPP, "if (state_ != State::stopped) return true;", "return true;",
+    Mutant("a cancelled acquire joins the line", SEMAPHORE_HPP, "if (state_ != State::stopped) return true;", "return true;",
            "SemaphoreCancel.a_cancelled_scope_never*"),
     Mutant("a grant wins over an earlier cancel", CANCEL, "if (token.cancelled()) return chain().ended(End::stopped);", "",
            "SemaphoreCancel.a_cancel_between* Stop.*"),
-    Mutant("a cancel of many is told at once", CANCEL, "count < kCancelsPerBatch && ", "", "Stop.a_large*"),
+    Mutant("a cancel of many wakes all at once", CANCEL, "count < kCancelsPerBatch && ", "", "Stop.a_large*"),
     Mutant("cleanup is not shielded", COMBINATORS, "shield_.emplace(executor());", "shield_.emplace(token());", "Stop.finally*"),
-    Mutant("no cleanup if the body never began", COMBINATORS, "park_shielded();", "if (!park()) return;", "Stop.finally*"),
+    Mutant("no cleanup if the body never started", COMBINATORS, "park_shielded();", "if (!park()) return;", "Stop.finally*"),
     Mutant("race does not wait for the loser", COMBINATORS_HPP, "if (--running_ == 0) complete();",
            "if (running_-- == sizeof...(Ts)) complete();", "Stop*.race*"),
     Mutant("with_scope does not wait for its children", SCOPE, "scope_->on_idle_ = this;\n    scope_->check_idle();", "complete();",
@@ -76,31 +76,31 @@ MUTANTS = [
     Mutant("with_deadline does not stop its task", COMBINATORS_HPP,
            "void fire() noexcept override { token_->cancel(Reason::deadline); }", "void fire() noexcept override {}",
            "Stop.with_deadline*"),
-    Mutant("select takes whoever runs first", COMBINATORS, "preferred_ = earliest_ready(&branch);", "preferred_ = &branch;",
+    Mutant("select takes the first to run", COMBINATORS, "preferred_ = earliest_ready(&branch);", "preferred_ = &branch;",
            "SelectTest.the_first* SelectTest.an_item*"),
-    Mutant("select begins what comes after one that is ready", COMBINATORS_HPP, "if (undecided() && branch.ready()) preferred_ = &branch;", "",
+    Mutant("select starts branches after one that is ready", COMBINATORS_HPP, "if (undecided() && branch.ready()) preferred_ = &branch;", "",
            "SelectTest.awaitables_that*"),
-    Mutant("select lets the one that is not preferred go on", CANCEL,
+    Mutant("select does not stop the branch that is not preferred", CANCEL,
            "if (token.arbitrated_ && !chain().may_resume(*this)) return chain().ended(End::stopped);", "", "SelectTest.*"),
     # ---- Other threads ----
-    Mutant("a scope that goes leaves its cancel pointing at it", "src/scope.cpp", "request->scope = nullptr;", "(void)request;",
+    Mutant("a destroyed scope leaves its cancel pointing at it", "src/scope.cpp", "request->scope = nullptr;", "(void)request;",
            "ScopeThreads.an_idle*"),
-    Mutant("a scope does not go with a cancel on its way", "src/scope.cpp", "(executor_ == nullptr || running_ == 0) &&",
+    Mutant("a scope is not destroyed while a cancel is pending", "src/scope.cpp", "(executor_ == nullptr || running_ == 0) &&",
            "(executor_ == nullptr || idle()) &&", "ScopeThreads.an_idle*"),
-    Mutant("an executor forgets what is queued", EXECUTOR, "runnable.dropped();", "",
+    Mutant("an executor drops what is queued", EXECUTOR, "runnable.dropped();", "",
            "RunOn.an_executor_destroyed_before* ScopeThreads.a_pending*"),
-    Mutant("a post that comes too late is forgotten", ASIO, "posting_.fetch_sub(1, std::memory_order_release);\n      drop_late(runnable);",
+    Mutant("a late post is dropped", ASIO, "posting_.fetch_sub(1, std::memory_order_release);\n      drop_late(runnable);",
            "posting_.fetch_sub(1, std::memory_order_release);", "ReactorTest.queued_and*"),
     Mutant("a cancel is posted to an executor that may be gone", "src/run_on.cpp", "if (left_there_) return;", "",
            "RunOn.an_executor_destroyed_during* RunOn.a_cancel_ends*"),
     Mutant("a cancel before the start is lost", "src/run_on.cpp", "if (self.cancelled_) self.token_->cancel(Reason::user);", "",
            "RunOn.a_cancel_before*"),
-    Mutant("a context goes while its acquire completes", ASIO, "while (holds_.load(std::memory_order_acquire) != 0) std::this_thread::yield();",
+    Mutant("a context is destroyed while its acquire completes", ASIO, "while (holds_.load(std::memory_order_acquire) != 0) std::this_thread::yield();",
            "", "TokenThreads.a_context* TokenThreads.a_release*"),
-    Mutant("a signal cancels what is gone", ASIO_HPP, "if (link_) link_->disconnect();", "", "TokenTest.a_signal_may_outlive*"),
+    Mutant("a signal cancels a destroyed operation", ASIO_HPP, "if (link_) link_->disconnect();", "", "TokenTest.a_signal_may_outlive*"),
     Mutant("async_run loses an early cancel", ASIO_HPP, "if (self->cancelled_) co_return;", "",
            "AttachedTest.a_cancel_before* AttachedTest.the_first_of*"),
-    Mutant("async_run lets what is no exception out", ASIO_HPP,
+    Mutant("async_run lets a non-std exception escape", ASIO_HPP,
            '    } catch (...) {\n      self->finish(fail(Errc::failed, "the task threw something that is not a std::exception"));\n', "",
            "AttachedTest.an_exception*"),
     Mutant("a handler runs where its operation ended", ASIO_HPP,
@@ -117,9 +117,9 @@ MUTANTS = [
     # ---- Reactor ----
     Mutant("every post wakes Asio", ASIO, "if (must_wake()) return true;\n  posting_", "if (true) return true;\n  posting_",
            "ReactorTest.a_burst* ReactorTest.posts_to*"),
-    Mutant("a wake-up is never taken off", ASIO, "wake_in_flight_.store(false, std::memory_order_seq_cst);", "",
+    Mutant("a wake-up is never removed", ASIO, "wake_in_flight_.store(false, std::memory_order_seq_cst);", "",
            "ReactorTest.a_burst* ReactorTest.no_post*"),
-    Mutant("the reactor sleeps without another look", ASIO,
+    Mutant("the reactor sleeps without a second check", ASIO,
            "if (inbox_.load(std::memory_order_seq_cst) == nullptr) io_.run_one();", "io_.run_one();",
            "ReactorTest.a_post*"),
     Mutant("I/O is polled only when idle", ASIO_HPP, "      poll_in_turn();\n", "", "ReactorTest.a_full*"),
@@ -138,16 +138,16 @@ MUTANTS = [
            "Semaphore.grants_in*"),
     Mutant("last come, first served among the special", SEMAPHORE, "lines_[line].push_back(waiter);", "lines_[line].push_front(waiter);",
            "SemaphorePriority.higher_goes*"),
-    Mutant("nothing may be asked for", SEMAPHORE, "return units == 0 || (most", "return (most", "Semaphore.zero_units*"),
-    Mutant("what can never be had is waited for", SEMAPHORE, "if (impossible(waiter.units_)) return State::invalid;", "",
+    Mutant("a request for zero units is accepted", SEMAPHORE, "return units == 0 || (most", "return (most", "Semaphore.zero_units*"),
+    Mutant("a request beyond the capacity waits", SEMAPHORE, "if (impossible(waiter.units_)) return State::invalid;", "",
            "Semaphore.more_than*"),
-    Mutant("what a permit holds may be given back by number", SEMAPHORE, "while (detached >= units) {",
+    Mutant("units of a permit may be released by number", SEMAPHORE, "while (detached >= units) {",
            "while (detached >= units || units <= capacity() - available()) {",
            "Semaphore.releasing_* Semaphore.units_of* SemaphoreProperty.agrees*"),
     Mutant("a newcomer that is the new head is not granted", SEMAPHORE,
            "if (!alone && (bypass_max_ != 0 || head() == &waiter)) settle(lock, wakes);", "",
            "SemaphorePriority.a_new* SemaphoreBypass.at_most*"),
-    Mutant("line up without re-reading what is free", SEMAPHORE, "const bool fits = word >= wanted;", "const bool fits = false;",
+    Mutant("joins the line without re-reading the free units", SEMAPHORE, "const bool fits = word >= wanted;", "const bool fits = false;",
            "Semaphore.a_release_between*"),
     Mutant("a fast acquire sees nothing", SEMAPHORE_HPP,
            "if (swap(word, word - 2 * units, std::memory_order_acquire)) return true;",
@@ -170,20 +170,20 @@ MUTANTS = [
     Mutant("a closed line passes for a plain one", SEMAPHORE_HPP, "return flags_ == 1U << kPlainLine;",
            "return (flags_ & ~kClosed) == 1U << kPlainLine;",
            "SemaphoreBatch.nothing_is*"),
-    Mutant("a settler that breathed overwrites the fast path", SEMAPHORE, "if ((word & kSlow) == 0) return;", "",
+    Mutant("a settler that released the lock overwrites the fast path", SEMAPHORE, "if ((word & kSlow) == 0) return;", "",
            "SemaphoreThreads.a_semaphore* SemaphoreHistory.no_unit*"),
     # ---- Semaphore: bypass and priority ----
-    Mutant("a head's patience is endless", SEMAPHORE, "if (bypassed_[line_of(head)] >= bypass_max_ || free <= 0) return nullptr;", "",
+    Mutant("the head's bypass bound is infinite", SEMAPHORE, "if (bypassed_[line_of(head)] >= bypass_max_ || free <= 0) return nullptr;", "",
            "SemaphoreBypass.*"),
-    Mutant("who gets past is not counted", SEMAPHORE, "if (first != &waiter) ++bypassed_[line_of(*first)];", "",
+    Mutant("bypasses are not counted", SEMAPHORE, "if (first != &waiter) ++bypassed_[line_of(*first)];", "",
            "SemaphoreBypass.* SemaphoreProperty.*"),
-    Mutant("patience is not renewed for the next head", SEMAPHORE, "if (&lines_[line].front() == &waiter) bypassed_[line] = 0;", "",
+    Mutant("the bypass count is not reset for the next head", SEMAPHORE, "if (&lines_[line].front() == &waiter) bypassed_[line] = 0;", "",
            "SemaphoreBypass.the_count*"),
-    Mutant("bypass looks along the whole line", SEMAPHORE, "if (++looked == kBypassScanMax) return nullptr;", "",
+    Mutant("bypass scans the whole line", SEMAPHORE, "if (++looked == kBypassScanMax) return nullptr;", "",
            "SemaphoreBypass.the_search*"),
-    Mutant("nobody ages", SEMAPHORE, "passed_over_[i] += (lower >> i) & 1U;", "passed_over_[i] += 0;",
+    Mutant("waiters do not age", SEMAPHORE, "passed_over_[i] += (lower >> i) & 1U;", "passed_over_[i] += 0;",
            "SemaphorePriority.a_lower* SemaphoreProperty.*"),
-    Mutant("who gets past the first of its line makes that one young", SEMAPHORE,
+    Mutant("a bypass resets the age of the first of its line", SEMAPHORE,
            "if (&lines_[line].front() == &waiter) passed_over_[line] = 0;", "passed_over_[line] = 0;",
            "SemaphorePriority.waiters_behind* SemaphoreProperty.*"),
     Mutant("the highest in line does not age", SEMAPHORE, "for (std::uint32_t lines = occupied(); lines != 0;",
@@ -192,7 +192,7 @@ MUTANTS = [
            "return (in_range || token().cancelled()) && Acquire::await_ready();", "return (void)in_range, Acquire::await_ready();",
            "SemaphorePriority.out_of_range*"),
     # ---- Semaphore: cancel and time ----
-    Mutant("a leaving head forgets its followers", SEMAPHORE,
+    Mutant("a leaving head does not wake the next waiters", SEMAPHORE,
            "if (((first || bypass_max_ != 0) && regrants_on_leave_) || occupied() == 0) settle(lock, wakes);",
            "if (occupied() == 0) settle(lock, wakes);", "SemaphoreCancel.*head* Explorer.five* SemaphoreProperty.agrees*"),
     Mutant("an undelivered grant is lost", SEMAPHORE, "if ((owed & kUndelivered) != 0) take_back();", "", "SemaphoreCancel.a_cancel_between*"),
@@ -207,15 +207,15 @@ MUTANTS = [
     Mutant("a labelled wait never ends", SEMAPHORE, "if (!deadline_.is_never()) executor().arm(*this, deadline_.when());", "",
            "SemaphoreTimed.labelled*"),
     # ---- Semaphore: close and destruction ----
-    Mutant("newcomers do not see that it is closed", SEMAPHORE, "if (is_closed()) return State::closed;", "", "SemaphoreClose.new_requests*"),
-    Mutant("the last to leave opens a closed one again", SEMAPHORE, "const bool slow = is_closed() || tracks_ ||",
+    Mutant("new requests ignore close", SEMAPHORE, "if (is_closed()) return State::closed;", "", "SemaphoreClose.new_requests*"),
+    Mutant("the last release reopens a closed semaphore", SEMAPHORE, "const bool slow = is_closed() || tracks_ ||",
            "const bool slow = tracks_ ||", "SemaphoreClose.*"),
     Mutant("a grant after the close has begun", SEMAPHORE, "is_closed() ? nullptr : head();", "head();", "SemaphoreBatch.nothing_is*"),
-    Mutant("it may go while somebody waits", SEMAPHORE, 'STINT_ASSERT(occupied() == 0 && "this semaphore still has waiters");', "",
+    Mutant("it may be destroyed while a waiter waits", SEMAPHORE, 'STINT_ASSERT(occupied() == 0 && "this semaphore still has waiters");', "",
            "SemaphoreCloseDeathTest.can_not_be_destroyed_with_waiters"),
-    Mutant("it may go while a permit is out", SEMAPHORE,
+    Mutant("it may be destroyed while a permit is held", SEMAPHORE,
            'STINT_ASSERT(available() == capacity() && "a permit of this semaphore is still held");', "", "SemaphoreCloseDeathTest.*is_held"),
-    Mutant("it may go while a releaser breathes", SEMAPHORE, "while (settling_ != 0) {", "while (false) {",
+    Mutant("it may be destroyed while a release is in progress", SEMAPHORE, "while (settling_ != 0) {", "while (false) {",
            "SemaphoreClose.its_destructor*"),
     # ---- Semaphore: batches ----
     Mutant("all are granted under one hold of the lock", SEMAPHORE, "    yield_lock(lock, wakes);\n  }\n}", "    wakes.flush();\n  }\n}",
@@ -228,7 +228,7 @@ MUTANTS = [
            "  Lock lock(mutex_);\n  Wakes wakes;\n  flags_ |= kClosed;", "SemaphoreBatch.executors_are*"),
     Mutant("between two batches the line is open", SEMAPHORE, "word_.store(2 * free + (slow ? kSlow : 0), std::memory_order_release);",
            "word_.store(2 * free + (slow && waiter == nullptr ? kSlow : 0), std::memory_order_release);", "SemaphoreBatch.*"),
-    Mutant("the next to fail is believed to be still there", SEMAPHORE, "link = waiters.first();  // the line", "// others",
+    Mutant("the next waiter to fail is assumed to be still there", SEMAPHORE, "link = waiters.first();  // the line", "// others",
            "SemaphoreBatch.the_next*"),
     Mutant("a batch of failures and one of grants owe too many wake-ups", SEMAPHORE, "granted < kGrantsPerBatch && !wakes.full()",
            "granted < kGrantsPerBatch", "SemaphoreBatch.an_impossible*"),
@@ -237,27 +237,27 @@ MUTANTS = [
            "if (stricter) fail_impossible(lock, wakes);", "SemaphoreResize.growth* Explorer.five*"),
     Mutant("a debt is forgiven", SEMAPHORE, "  add_units(free_change);\n", "  add_units(std::max(free_change, -available()));\n",
            "SemaphoreResize.a_capacity* SemaphoreResize.shrinking*"),
-    Mutant("what became impossible goes on waiting", SEMAPHORE, "if (stricter) fail_impossible(lock, wakes);", "",
+    Mutant("requests that became impossible keep waiting", SEMAPHORE, "if (stricter) fail_impossible(lock, wakes);", "",
            "SemaphoreResize.requests_that*"),
-    Mutant("a pause hides what became impossible", SEMAPHORE, " || this->capacity() == 0;  // with", ";  // 0",
+    Mutant("a pause hides requests that became impossible", SEMAPHORE, " || this->capacity() == 0;  // with", ";  // 0",
            "SemaphoreResize.a_request*"),
     # ---- Permit ----
     Mutant("a part is not taken from the whole", SEMAPHORE, "  units_ -= units;\n", "", "PermitTest.splits*"),
     Mutant("the listed part is not taken from the whole", SEMAPHORE, "  holders_[holder - 1].units -= units;\n", "", "PermitTest.splits*"),
     Mutant("a part is younger than the whole", SEMAPHORE, "holders_[part - 1].since = before.since;", "", "PermitHolders.each*"),
-    Mutant("what is merged is not listed", SEMAPHORE, "holders_[into - 1].units += holders_[from - 1].units;", "", "PermitTest.merges_with_a_permit*"),
+    Mutant("a merged permit is not listed", SEMAPHORE, "holders_[into - 1].units += holders_[from - 1].units;", "", "PermitTest.merges_with_a_permit*"),
     Mutant("a permit merged with itself is lost", SEMAPHORE, "if (!other || &other == this) return {};", "if (!other) return {};",
            "PermitTest.merging_with*"),
     Mutant("permits of two semaphores are merged", SEMAPHORE, "if (semaphore_ != other.semaphore_) {", "if (false) {",
            "PermitTest.permits_of*"),
-    Mutant("an assignment to itself gives back", SEMAPHORE_HPP, "Permit taken(std::move(other));  // moved",
+    Mutant("self-assignment releases", SEMAPHORE_HPP, "Permit taken(std::move(other));  // moved",
            "Permit(std::move(*this));\n  Permit taken(std::move(other));  // moved", "PermitTest.self_assignment*"),
-    Mutant("what is forgotten comes back", SEMAPHORE, "resize(lock, wakes, after,", "resize(lock, wakes, before,", "PermitTest.forgotten_units*"),
-    Mutant("detach reads what is not there", SEMAPHORE, "if (semaphore_ == nullptr) return 0;", "",
+    Mutant("forgotten units come back", SEMAPHORE, "resize(lock, wakes, after,", "resize(lock, wakes, before,", "PermitTest.forgotten_units*"),
+    Mutant("detach reads an empty permit", SEMAPHORE, "if (semaphore_ == nullptr) return 0;", "",
            "PermitTest.nothing_is_detached*"),
     Mutant("a holder stays listed", SEMAPHORE, "  if (holder != 0) remove_holder(holder);\n  if (add_fast", "  if (add_fast",
            "PermitTest.a_released*"),
-    Mutant("what is adopted is not listed", SEMAPHORE, "  if (!tracks_) return {*this, units, 0};\n", "  return {*this, units, 0};\n",
+    Mutant("an adopted permit is not listed", SEMAPHORE, "  if (!tracks_) return {*this, units, 0};\n", "  return {*this, units, 0};\n",
            "PermitTest.adopted_units*"),
     Mutant("labels are not kept", SEMAPHORE, "label = static_cast<const LabelledAcquire&>(*waiter).label_;", "label = {};",
            "SemaphoreClose.a_holder*"),
@@ -274,7 +274,7 @@ class Tree:
         self.objects.mkdir(parents=True, exist_ok=True)
         lists = (self.core / "CMakeLists.txt").read_text()
         names = re.findall(r"src/(\w+)\.cpp", lists)
-        self.sources = [name for name in names if not name.endswith(("_test", "_bench")) and not name.startswith(NOT_HEART)]
+        self.sources = [name for name in names if not name.endswith(("_test", "_bench")) and not name.startswith(NOT_CORE)]
         self.tests = {}  # "Suite.name" → file
         for name in (name for name in names if name.endswith("_test")):
             text = (self.core / f"src/{name}.cpp").read_text()
@@ -287,11 +287,11 @@ class Tree:
         found = {file for test, file in self.tests.items() if any(fnmatch.fnmatchcase(test, each) for each in patterns)}
         unknown = [each for each in patterns if not fnmatch.filter(self.tests, each)]
         if unknown:
-            sys.exit(f"mutants: no test is called {', '.join(unknown)}")
+            sys.exit(f"mutants: there is no test {', '.join(unknown)}")
         return sorted(found)
 
     def build(self, files, sanitizer):
-        """The program of these test files; its path, or None and what the compiler said."""
+        """Builds the program of these test files; returns its path, or None and the errors of the compiler."""
         flags = ["-std=c++23", "-O1", "-g1", "-fno-omit-frame-pointer", f"-fsanitize={sanitizer}", *self.definitions]
         launcher = "ccache " if shutil.which("ccache") else ""
         compile_it = f"{launcher}clang++-19 {' '.join(flags)} -I{self.core}/include -MMD -MF $out.d -c $in -o $out"
@@ -308,7 +308,7 @@ class Tree:
         return (program, "") if done.returncode == 0 else (None, done.stdout)
 
     def verdict(self, patterns, sanitizer):
-        """What the tests say: an empty text if all are green."""
+        """The failed tests; an empty text if all pass."""
         program, errors = self.build(self.files_of(patterns), sanitizer)
         if program is None:
             raise RuntimeError("does not compile\n" + "\n".join(errors.splitlines()[:20]))
@@ -324,7 +324,7 @@ class Tree:
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(description="Breaks the code in one place at a time and expects tests to go red.")
+    parser = argparse.ArgumentParser(description="Breaks the code in one place at a time and expects tests to fail.")
     parser.add_argument("build", nargs="?", type=pathlib.Path, metavar="BUILD_DIR")
     parser.add_argument("words", nargs="*", metavar="WORD")
     parser.add_argument("--list", action="store_true", help="print the mutants' names")
@@ -340,7 +340,7 @@ def main(arguments):
     for sanitizer in sorted({mutant.sanitizer for mutant in wanted}):
         patterns = sorted({each for mutant in wanted if mutant.sanitizer == sanitizer for each in mutant.tests.split()})
         if red := tree.verdict(patterns, sanitizer):
-            sys.exit(f"mutants: red before any mutation: {red}")
+            sys.exit(f"mutants: tests fail before any mutation: {red}")
     survivors = lost = 0
     for mutant in wanted:
         path = tree.core / mutant.file

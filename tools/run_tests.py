@@ -3,11 +3,11 @@
 
     run_tests.py BUILD [--jobs N] [--filter REGEX] [--label REGEX] [--without-label REGEX] [--repeat N] [--list]
 
-Prints failures with all that they wrote, names what was skipped, and shows how far it is: on a terminal in one line, elsewhere once a minute.
-Writes into BUILD what ./dev reads: tests.counts, `passed failed skipped`; tests.times, `seconds name` from the slowest on.
+Prints failures with their output, names skipped tests, and shows progress: on a terminal in one line, elsewhere once a minute.
+Writes files for ./dev into BUILD: tests.counts, `passed failed skipped`; tests.times, `seconds name` from the slowest on.
 
-An entry of ctest is one test, or a GoogleTest program whose tests tools/gtest_run.py runs and writes down, one by one. --filter finds tests by
-their own names in both.
+An entry of ctest is one test, or a GoogleTest program whose tests tools/gtest_run.py runs and records, one by one. --filter matches the names
+of tests in both.
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ NOISE = re.compile(r"^$|^ *Start +\d+: |^(Test project|Internal ctest|Label Time
 
 
 class Progress:
-    """How far it is, without a word too many."""
+    """Prints brief progress."""
 
     def __init__(self, title, terminal):
         self.title, self.terminal, self.open = title, terminal, False
@@ -58,7 +58,7 @@ class Progress:
 
 
 def entries(build, options):
-    """What ctest would run: name → command."""
+    """The entries that ctest would run: name → command."""
     command = ["ctest", "--test-dir", str(build), "--show-only=json-v1", *labels(options)]
     listing = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return {test["name"]: test.get("command", []) for test in json.loads(listing)["tests"]}
@@ -73,7 +73,7 @@ def is_program(command):
 
 
 def matching(found, pattern):
-    """The entries that have a test of that name: entry → names."""
+    """The entries with matching tests: entry → names."""
     matches = {}
     for entry, command in found.items():
         if is_program(command):
@@ -86,7 +86,7 @@ def matching(found, pattern):
 
 
 def run(build, options, chosen):
-    """Runs ctest; returns its report as a tree, or nothing if it has not run."""
+    """Runs ctest; returns its report as a tree, or nothing if it did not run."""
     report = build / "ctest.xml"
     report.unlink(missing_ok=True)
     shutil.rmtree(build / "test-results", ignore_errors=True)
@@ -123,7 +123,7 @@ def results(report, folder):
         written = folder / f"{entry}.json"
         tests = json.loads(written.read_text(encoding="utf-8")) if written.exists() else []
         found += [tuple(test) for test in tests]
-        # A runner that was killed has written nothing; one that did not like what it saw says so by its status.
+        # A killed runner has written nothing; one that found a failure outside of its tests reports it by its status.
         if not written.exists() or (status == "failed" and all(test[1] != "failed" for test in tests)):
             found.append((entry, status, seconds))
     return found

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of tools/gtest_run.py and tools/run_tests.py, with a program that behaves like one of GoogleTest."""
+"""Tests of tools/gtest_run.py and tools/run_tests.py, with a program that imitates GoogleTest."""
 import json
 import os
 import pathlib
@@ -55,7 +55,7 @@ class Program(unittest.TestCase):
         self.program.chmod(0o755)
 
     def run_it(self, *words, pattern=""):
-        """Returns (status, results by name, what was printed)."""
+        """Returns (status, results by name, output)."""
         command = [sys.executable, "-B", RUNNER, self.program, "--name", "it", "--results", self.folder, *words]
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TESTS_FILTER": pattern})
         self.assertEqual(done.stderr, "")

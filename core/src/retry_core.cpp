@@ -42,9 +42,9 @@ bool may_repeat(const Error& error, bool idempotent) noexcept {
   return error.retry() == Retry::safe || (error.retry() == Retry::unknown && idempotent);
 }
 
-Duration backoff_max(const RetryPolicy& policy, std::uint32_t i) noexcept {
-  const Duration cap = std::max(policy.cap, Duration::zero());
-  const Duration base = std::max(policy.base, Duration::zero());
+Duration backoff_max(const BackoffRange& range, std::uint32_t i) noexcept {
+  const Duration cap = std::max(range.cap, Duration::zero());
+  const Duration base = std::max(range.base, Duration::zero());
   constexpr std::uint32_t kShiftMax = 62;  // base·2⁶² of one nanosecond is 146 years
   // Compared by dividing the cap: multiplying the base would overflow.
   if (i > kShiftMax || base.count() > (cap.count() >> i)) return base == Duration::zero() ? base : cap;
@@ -58,13 +58,17 @@ Duration full_jitter(Duration longest, std::uint64_t random) noexcept {
   return Duration(static_cast<Duration::rep>(Wide{random} * choices >> 64));
 }
 
+Duration backoff(const BackoffRange& range, std::uint32_t i, std::uint64_t random) noexcept {
+  return full_jitter(backoff_max(range, i), random);
+}
+
 RetryDecision decide_retry(const RetryPolicy& policy, const Error& error, const FailedAttempt& attempt) {
   if (!may_repeat(error, policy.idempotent)) return std::unexpected(GiveUp::not_repeatable);
   if (attempt.number >= policy.attempts_max || attempt.attempts_left <= 0) return std::unexpected(GiveUp::no_attempts);
   const Duration left = attempt.deadline.remaining(attempt.now);
   if (left <= Duration::zero()) return std::unexpected(GiveUp::no_time);
   // The jitter is drawn from the remaining time, so it can't miss the deadline; the server's delay can.
-  const Duration longest = std::min(backoff_max(policy, attempt.number), left - Duration(1));
+  const Duration longest = std::min(backoff_max(policy.backoff(), attempt.number), left - Duration(1));
   const Duration wait = std::max(full_jitter(longest, attempt.random), error.retry_after().value_or(Duration::zero()));
   if (wait >= left) return std::unexpected(GiveUp::no_time);
   return Deadline::after(attempt.now, wait).when();

@@ -70,10 +70,10 @@ TEST(RetryRule, a_passed_deadline_ends_the_retries) {
 // Behaviour 109.
 TEST(RetryRule, powers_of_two_do_not_overflow) {
   RetryPolicy policy = kPolicy;
-  for (std::uint32_t i = 5; i < 70; ++i) EXPECT_EQ(backoff_max(policy, i), 8s);
-  EXPECT_EQ(backoff_max(policy, ~std::uint32_t{0}), 8s);
+  for (std::uint32_t i = 5; i < 70; ++i) EXPECT_EQ(backoff_max(policy.backoff(), i), 8s);
+  EXPECT_EQ(backoff_max(policy.backoff(), ~std::uint32_t{0}), 8s);
   policy.cap = Duration::max();
-  EXPECT_EQ(backoff_max(policy, 1000), Duration::max());
+  EXPECT_EQ(backoff_max(policy.backoff(), 1000), Duration::max());
   EXPECT_EQ(backoff_max({.base = 1ns, .cap = Duration::max()}, 62), Duration(std::int64_t{1} << 62));
   EXPECT_EQ(backoff_max({.base = 1ns, .cap = Duration::max()}, 63), Duration::max());
   EXPECT_EQ(backoff_max({.base = 0ns, .cap = 8s}, 1000), 0s);

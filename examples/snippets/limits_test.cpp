@@ -29,7 +29,7 @@ Task<Result<>> download(Semaphore& slots) {
 }  // the permit is returned here, however this ends
 // [/semaphore]
 
-TEST(Limits, a_permit_comes_home_by_itself) {
+TEST(Limits, a_permit_is_released_by_its_destructor) {
   Semaphore slots("downloads", 2);
   Simulator simulator;
   RootScope scope(simulator);
@@ -179,7 +179,7 @@ Task<Result<>> call_model(RateLimiter& rate) {
 }
 // [/rate]
 
-TEST(Limits, a_rate_is_settled_with_the_truth) {
+TEST(Limits, a_rate_is_settled_with_the_actual_use) {
   RateLimits limits;
   limits.tokens_per_minute = 60'000;
   RateLimiter rate("model:opus", limits);

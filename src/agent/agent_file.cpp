@@ -22,7 +22,7 @@ std::optional<YamlNode> parse_settings(const Frontmatter& parts, Dialect dialect
   if (!lenient) return root;
   if (!root) {
     ProblemList second(problems.file());
-    root = parse_yaml(quoted_like_others_read_it(parts.yaml), parts.yaml_line, second);
+    root = parse_yaml(quote_plain_values(parts.yaml), parts.yaml_line, second);
     if (root && !second.has_errors()) {
       const std::vector<Problem> why = strict.take();
       problems.warning({why[0].line, why[0].column}, "", "not valid YAML, read line by line",
@@ -48,7 +48,7 @@ void check_name(const Agent& agent, ProblemList& problems) {
   }
   problems.error(
       {}, "name",
-      fmt::format("the file's name makes the agent's, and '{}' cannot be one: a-z, 0-9, '_' and '-', at most {}",
+      fmt::format("the file name is the agent's name, and '{}' is not a valid one: a-z, 0-9, '_' and '-', at most {}",
                   excerpt(agent.name), domain::kAgentNameMax),
       domain::is_agent_name(better) ? fmt::format("call it {}.md", better) : "");
 }

@@ -15,10 +15,10 @@ namespace stint::agent {
 
 inline constexpr std::size_t kArgumentSpecsMax = 64;
 inline constexpr std::size_t kLimitRequestsMax = 32;
-inline constexpr int kPriorityMax = 1000;  ///< and not below its negative
+inline constexpr int kPriorityMax = 1000;  ///< also the bound of its negative
 
 struct AgentSource {
-  std::string file;  ///< as messages shall name it
+  std::string file;  ///< the name to use in messages
   std::string stem;  ///< of the file's name: the agent's name
   domain::Dialect dialect = domain::Dialect::stint;
 };
@@ -28,14 +28,14 @@ struct AgentFile {
   std::vector<Problem> problems;
 };
 
-/// Never throws; takes time in proportion to the text.
+/// Never throws; runs in time linear in the text.
 [[nodiscard]] AgentFile parse_agent(std::string_view text, const AgentSource& source);
 
-/// What a driver is given: templates filled in.
+/// What a driver gets: the templates rendered.
 struct RenderedAgent {
   std::string prompt;
   std::string title;
-  std::vector<std::string> command;  ///< as many elements as the file has: a value never becomes two
+  std::vector<std::string> command;  ///< as many elements as in the file: a value never becomes two
 };
 [[nodiscard]] Result<RenderedAgent> render(const domain::Agent& agent, const domain::ArgumentValues& values);
 

@@ -18,7 +18,7 @@ AgentFile parsed(std::string_view text, Dialect dialect = Dialect::stint, const 
   return parse_agent(text, {stem + ".md", stem, dialect});
 }
 
-/// A file of a description, one more line (the third) and a prompt.
+/// A file with a description, one more line (the third) and a prompt.
 AgentFile with(std::string_view line) {
   return parsed("---\ndescription: Reviews\n" + std::string(line) + "\n---\nDo it.\n");
 }
@@ -31,7 +31,7 @@ std::string said(const AgentFile& file) {
 
 std::string said_about(std::string_view line) { return said(with(line)); }
 
-/// The whole of the format, as the documentation shows it.
+/// The whole format, as the documentation shows it.
 constexpr std::string_view kWhole = R"(---
 description: Reviews one pull request
 args:
@@ -92,7 +92,7 @@ TEST(AgentFile, max_concurrency_absent_is_unlimited) {
   EXPECT_EQ(with("priority: 1").agent.value().max_concurrency, std::nullopt);
 }
 
-TEST(AgentFile, max_concurrency_that_is_no_positive_number_is_an_error_with_the_line) {
+TEST(AgentFile, an_invalid_max_concurrency_is_an_error_with_the_line) {
   for (const char* const bad : {"0", "-1", "two", "1099511627776", "1.5", "true", "~", "[2]", "{a: 2}", "\"2\"", "1e3",
                                 "0x10", "99999999999999999999999", "10001", "2 # x\n  3"}) {
     const AgentFile file = with("max_concurrency: " + std::string(bad));
@@ -112,7 +112,7 @@ TEST(AgentFile, max_concurrency_that_is_no_positive_number_is_an_error_with_the_
             "review.md:3:18: error: max_concurrency: expected a whole number, found a list\n");
 }
 
-TEST(AgentFile, a_misspelt_key_is_refused_with_the_right_one) {
+TEST(AgentFile, a_misspelt_key_is_refused_with_a_suggestion) {
   const AgentFile file = with("max_concurency: 2");
   EXPECT_FALSE(file.agent);
   EXPECT_EQ(said(file), "review.md:3:1: error: max_concurency: unknown key; did you mean 'max_concurrency'?\n");
@@ -123,13 +123,13 @@ TEST(AgentFile, a_misspelt_key_is_refused_with_the_right_one) {
             "review.md:3:10: error: budget.tiem: unknown key; did you mean 'time'?\n");
 }
 
-TEST(AgentFile, a_key_that_stands_twice_is_an_error) {
+TEST(AgentFile, a_repeated_key_is_an_error) {
   EXPECT_EQ(said_about("priority: 1\npriority: 2"),
-            "review.md:4:1: error: priority: stands twice; the first time in line 3; remove one\n");
+            "review.md:4:1: error: priority: appears twice; first in line 3; remove one\n");
   EXPECT_FALSE(with("budget: {time: 1m, time: 2m}").agent);
 }
 
-TEST(AgentFile, wrong_types_say_what_was_expected_and_found) {
+TEST(AgentFile, wrong_types_name_what_was_expected_and_found) {
   const auto holds = [](std::string_view line, std::string_view message) {
     const std::string all = said_about(line);
     EXPECT_NE(all.find(message), std::string::npos) << line << "\n" << all;
@@ -142,7 +142,7 @@ TEST(AgentFile, wrong_types_say_what_was_expected_and_found) {
   holds("args: [{name: pr, required: yes}]", "args[0].required: expected true or false, found 'yes'");
   holds("args: [{name: 1x}]", "'1x' cannot be an argument's name");
   holds("args: [a, a]", "args[1]: there are two arguments 'a'");
-  holds("args: [{name: a, required: true, default: x}]", "a required argument has no use for a default");
+  holds("args: [{name: a, required: true, default: x}]", "a required argument can't have a default");
   holds("args: [this]", "'this' cannot be an argument's name");
   holds("driver: cluade", "expected claude, codex, gemini or command, found 'cluade'; did you mean 'claude'?");
   holds("permissions: write", "expected read, edit or full, found 'write'");
@@ -151,21 +151,21 @@ TEST(AgentFile, wrong_types_say_what_was_expected_and_found) {
   holds("budget: {time: 20}", "budget.time: expected a duration such as");
   holds("budget: {time: 0s}", "budget.time: must be more than 0");
   holds("budget: {tokens: -1}", "budget.tokens: expected a whole number such as");
-  holds("budget: {cost: much}", "budget.cost: expected an amount of money such as 2.50, found 'much'");
+  holds("budget: {cost: much}", "budget.cost: expected a cost such as 2.50, found 'much'");
   holds("retry: {base: 8s, cap: 1s}", "retry.cap: is less than retry.base");
   holds("idle_timeout: [1m]", "idle_timeout: expected a duration such as 20m, found a list");
-  holds("limits: [gpu, gpu]", "limits[1]: 'gpu' stands twice");
+  holds("limits: [gpu, gpu]", "limits[1]: 'gpu' appears twice");
   holds("limits: [../gpu]", "limits[0]: '../gpu' cannot be a limit's name");
   holds("limits: [{weight: 2}]", "limits[0]: has no name");
   holds("limits: [{name: gpu, weight: 0}]", "limits[0].weight: must be at least 1, found 0");
-  holds("limits: [agent:review]", "agent:review is taken anyway");
+  holds("limits: [agent:review]", "agent:review is implied");
   holds("next: [Dispatch]", "next: 'Dispatch' cannot be an agent's name");
   holds("priority: 10000", "priority: must be at most 1000");
-  holds("command: ./run.sh", "expected a list of program and arguments, never a shell's line, found './run.sh'");
+  holds("command: ./run.sh", "expected a list of program and arguments, not a shell command line, found './run.sh'");
   holds("driver: command", "the driver 'command' needs a command");
-  holds("driver: claude\ncommand: [a]", "the driver 'claude' runs no command; use driver: command");
+  holds("driver: claude\ncommand: [a]", "the driver 'claude' takes no command; use driver: command");
   holds("command: [a]\non_crash: resume", "the driver 'command' has no conversation to resume");
-  holds("title: \"{{x\"", "title: '{{' is never closed");
+  holds("title: \"{{x\"", "title: '{{' is not closed");
 }
 
 TEST(AgentFile, a_command_is_rendered_element_by_element) {
@@ -190,26 +190,27 @@ TEST(AgentFile, an_unknown_argument_in_a_template_is_found_when_the_file_is_load
             "review.md:3: error: title: {{x}} names no argument of this agent; add it to args: [{name: x}]\n");
 }
 
-TEST(AgentFile, what_no_driver_can_do_yet_is_not_offered) {
+TEST(AgentFile, options_that_no_driver_supports_are_refused) {
   EXPECT_EQ(
       said_about("driver: llm"),
       "review.md:3:9: error: driver: 'llm' is not available in this version; use claude, codex, gemini or command\n");
-  EXPECT_NE(said_about("tools: [{name: a, command: [a]}]").find("error: tools: no driver of this version calls them"),
-            std::string::npos);
+  EXPECT_NE(
+      said_about("tools: [{name: a, command: [a]}]").find("error: tools: no driver of this version supports them"),
+      std::string::npos);
 }
 
 TEST(AgentFile, the_name_is_the_files_stem) {
   EXPECT_FALSE(parsed(kWhole, Dialect::stint, "Review PR").agent);
-  EXPECT_EQ(
-      said(parsed(kWhole, Dialect::stint, "ReviewPr")),
-      "ReviewPr.md: error: name: the file's name makes the agent's, and 'ReviewPr' cannot be one: a-z, 0-9, '_' and "
-      "'-', at most 64; call it review_pr.md\n");
+  EXPECT_EQ(said(parsed(kWhole, Dialect::stint, "ReviewPr")),
+            "ReviewPr.md: error: name: the file name is the agent's name, and 'ReviewPr' is not a valid one: a-z, 0-9, "
+            "'_' and "
+            "'-', at most 64; call it review_pr.md\n");
   EXPECT_EQ(said_about("name: other"),
-            "review.md:3:7: warning: name: ignored: the name is the file's, 'review'; rename the file\n");
+            "review.md:3:7: warning: name: ignored: the file name decides, 'review'; rename the file\n");
   EXPECT_EQ(said_about("name: review"), "");
 }
 
-TEST(AgentFile, all_problems_of_a_file_are_told_in_order_of_lines) {
+TEST(AgentFile, all_problems_of_a_file_are_reported_in_order_of_lines) {
   const AgentFile file = parsed("---\npriority: x\nmax_concurrency: 0\n---\n{{y}}\n");
   ASSERT_EQ(file.problems.size(), 4U) << said(file);
   EXPECT_EQ(file.problems[0].field, "description");
@@ -225,21 +226,21 @@ TEST(Frontmatter, windows_line_ends_and_byte_order_mark_are_taken_off) {
   EXPECT_EQ(parsed("\xEF\xBB\xBF---\r\ndescription: d\r\n---\r\nOne\r\ntwo\r\n").agent.value().prompt.text, "One\ntwo");
 }
 
-TEST(Frontmatter, what_has_none_or_no_end_is_told_so) {
-  EXPECT_EQ(said(parsed("Just a prompt")).find("review.md:1:1: error: an agent file begins with a line '---'"), 0U);
-  EXPECT_EQ(said(parsed("")).find("review.md:1:1: error: an agent file begins"), 0U);
-  EXPECT_EQ(
-      said(parsed("---\ndescription: d\n")).find("review.md:1:1: error: the frontmatter that begins here never ends"),
-      0U);
-  EXPECT_EQ(said(parsed("---")).find("review.md:1:1: error: the frontmatter that begins here never ends"), 0U);
+TEST(Frontmatter, missing_or_unclosed_frontmatter_is_reported) {
+  EXPECT_EQ(said(parsed("Just a prompt")).find("review.md:1:1: error: an agent file must begin with a line '---'"), 0U);
+  EXPECT_EQ(said(parsed("")).find("review.md:1:1: error: an agent file must begin"), 0U);
+  EXPECT_EQ(said(parsed("---\ndescription: d\n"))
+                .find("review.md:1:1: error: the frontmatter that begins here is not closed"),
+            0U);
+  EXPECT_EQ(said(parsed("---")).find("review.md:1:1: error: the frontmatter that begins here is not closed"), 0U);
   EXPECT_NE(said(parsed("---\n---\nx")).find("description: is missing"), std::string::npos);
   EXPECT_NE(said(parsed("---\n- a\n---\nx")).find("must be 'key: value' lines, found a list"), std::string::npos);
   EXPECT_NE(said(parsed("---\ndescription: d\n---\n \n\n")).find("the prompt is empty"), std::string::npos);
 }
 
-TEST(Frontmatter, what_is_no_text_is_refused_with_the_line) {
+TEST(Frontmatter, files_that_are_not_text_are_refused_with_the_line) {
   EXPECT_EQ(said(parsed(std::string_view("---\ndescription: a\0b\n---\nx", 26))),
-            "review.md:2: error: a NUL byte: this is no text file; save it as UTF-8\n");
+            "review.md:2: error: contains a NUL byte: this is not a text file; save it as UTF-8\n");
   EXPECT_EQ(said(parsed("---\ndescription: d\n---\n\nab\xff\n")),
             "review.md:5: error: not valid UTF-8; save it as UTF-8\n");
   EXPECT_NE(said(parsed(std::string(kAgentFileMax + 1, 'x'))).find("bytes; at most"), std::string::npos);
@@ -272,7 +273,7 @@ TEST(Yaml, alias_bombs_depth_and_size_are_refused) {
   EXPECT_NE(said_about(wide + "]").find("more than 10000 values"), std::string::npos);
 }
 
-TEST(Yaml, what_agent_files_have_no_use_for_is_refused) {
+TEST(Yaml, tags_and_complex_keys_are_refused) {
   EXPECT_NE(said_about("model: !!binary aGk=").find("review.md:3:8: error: tags"), std::string::npos)
       << said_about("model: !!binary aGk=");
   EXPECT_NE(said_about("[a, b]: c").find("a key must be a word"), std::string::npos) << said_about("[a, b]: c");
@@ -289,7 +290,7 @@ TEST(Problems, of_one_file_are_bounded) {
   for (int i = 0; i < 200; ++i) many += "key" + std::to_string(i) + "x: 1\n";
   const AgentFile file = parsed(many + "---\nx");
   EXPECT_EQ(file.problems.size(), ProblemList::kProblemsMax + 1);
-  EXPECT_EQ(file.problems.back().message, "and 150 problems more");
+  EXPECT_EQ(file.problems.back().message, "and 150 more problems");
   EXPECT_TRUE(file.agent);
 }
 

@@ -1,9 +1,9 @@
-/// The arguments of a run: words of a command line become values, checked against what the agent declares, before
-/// anything runs.
+/// The arguments of a run: turns the words of a command line into values and checks them against the agent's
+/// declaration, before anything runs.
 ///
-/// `key=value` gives a named argument; given again, it becomes a list. Every other word is positional: positional
-/// values fill the required arguments that were not named, in order, and then the optional ones. A word is taken for
-/// `key=value` only if what stands before the `=` could be an argument's name, so `https://x?a=b` is a value. After a
+/// `key=value` gives a named argument; repeated, it becomes a list. Every other word is positional: positional
+/// values fill the required arguments that were not named, in order, and then the optional ones. A word counts as
+/// `key=value` only if the part before the `=` is a valid argument name, so `https://x?a=b` is a value. After a
 /// word `--` all are values.
 #pragma once
 

@@ -63,7 +63,7 @@ TEST(Arguments, a_missing_required_one_is_refused_with_the_usage) {
   EXPECT_EQ(refused({"pr=", "x"}).find("the argument 'pr' (Number of the pull request) is empty"), 0U);
 }
 
-TEST(Arguments, an_unknown_key_is_refused_with_the_one_that_was_meant) {
+TEST(Arguments, an_unknown_key_is_refused_with_a_suggestion) {
   EXPECT_EQ(
       refused({"42", "main", "fokus=x"}),
       "review has no argument 'fokus'; did you mean 'focus'? If all of it is a value, write focus=fokus=x. Usage: "

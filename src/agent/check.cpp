@@ -12,7 +12,7 @@ namespace {
 using domain::Agent;
 
 constexpr std::string_view kAgentPrefix = "agent:";
-/// What the loop knows besides agents.
+/// Names that the loop adds to those of the agents.
 constexpr std::array<std::string_view, 2> kLoopWords{"land", "sleep"};
 
 class Check {
@@ -62,12 +62,12 @@ class Check {
              fmt::format("the limit '{}' is defined nowhere", request.name), std::move(suggestion));
     } else if (capacity && request.weight > *capacity) {
       report(Severity::error, agent.file, request.line, "limits",
-             fmt::format("asks for {} of '{}', which has {}: that can never be granted", request.weight, request.name,
-                         *capacity));
+             fmt::format("requests {} units of '{}', whose capacity is {}: it can never be granted", request.weight,
+                         request.name, *capacity));
     }
   }
 
-  /// One limit, one truth.
+  /// The capacity of a limit is set in one place.
   void check_own_limit(const Agent& agent) {
     const auto found = settings_.limits.find(domain::agent_limit(agent.name));
     if (found == settings_.limits.end() || !agent.max_concurrency) return;
@@ -89,7 +89,7 @@ class Check {
     const auto check_agent = [&](std::string_view key, const std::string& name) {
       const Setting* const setting = settings_.find(key);
       if (setting == nullptr || setting->origin.kind == OriginKind::fallback || exists(name)) return;
-      // The user's file stands for all projects, and not all of them have every agent.
+      // The user's file applies to all projects, and not every project has every agent.
       report(Severity::warning, setting->origin.where, setting->origin.line, std::string(key),
              fmt::format("there is no agent '{}' here", name), catalogue_.did_you_mean(name));
     };
@@ -100,7 +100,7 @@ class Check {
       const std::string_view agent = std::string_view(name).substr(kAgentPrefix.size());
       if (agent == domain::kPromptAgent || exists(agent)) continue;
       report(Severity::warning, limit.origin.where, limit.origin.line, "limits",
-             fmt::format("'{}' limits no agent that there is", name));
+             fmt::format("'{}' limits an agent that does not exist", name));
     }
     for (const auto& [name, model] : settings_.models) {
       if (model.account.empty() || settings_.accounts.contains(model.account)) continue;

@@ -1,5 +1,5 @@
-/// The whole: agents and settings fit together. What one file can't know of another is checked here, before anything
-/// runs: a limit that nobody defined, a weight that can never be granted, an agent that does not exist.
+/// Checks that agents and settings fit together. Finds what no file can check alone, before anything
+/// runs: a limit that is not defined, a weight that can never be granted, an agent that does not exist.
 #pragma once
 
 #include "agent/discovery.hpp"

@@ -37,7 +37,7 @@ TEST(CheckWhole, a_weight_that_can_never_be_granted_is_an_error) {
   catalogue.agents = {agent("review")};
   catalogue.agents[0].limits = {{"gpu", 3, 4}};
   EXPECT_EQ(said(catalogue, "[limits]\ngpu = 2\n"),
-            "review.md:4: error: limits: asks for 3 of 'gpu', which has 2: that can never be granted\n");
+            "review.md:4: error: limits: requests 3 units of 'gpu', whose capacity is 2: it can never be granted\n");
   EXPECT_EQ(said(catalogue, "[limits]\ngpu = 3\n"), "");
   EXPECT_EQ(said(catalogue, "[limits]\ngpu = \"auto\"\n"), "");
 }
@@ -69,10 +69,10 @@ TEST(CheckWhole, agents_that_do_not_exist_warn) {
   EXPECT_EQ(said(catalogue, "default_agent = \"revie\"\n[limits]\n\"agent:x\" = 1\n"),
             "review.md: warning: next: there is no agent 'reveiw'; did you mean 'review'?\n"
             "stint.toml:1: warning: default_agent: there is no agent 'revie' here; did you mean 'review'?\n"
-            "stint.toml:3: warning: limits: 'agent:x' limits no agent that there is\n");
+            "stint.toml:3: warning: limits: 'agent:x' limits an agent that does not exist\n");
 }
 
-TEST(CheckWhole, a_model_names_an_account_that_there_is) {
+TEST(CheckWhole, a_model_must_name_an_existing_account) {
   EXPECT_NE(said({}, "[models.\"a/b\"]\naccount = \"x\"\n")
                 .find("stint.toml:2: error: models.\"a/b\".account: there is no account 'x'"),
             std::string::npos);

@@ -28,7 +28,7 @@ constexpr std::array kFolders{Folder{Dialect::stint, ".stint/agents"},       Fol
 constexpr std::array<std::string_view, 2> kSystemFiles{".stint/system.md", ".coven/system.md"};
 constexpr std::string_view kEnding = ".md";
 
-/// Whether a name in such a folder is meant to be an agent.
+/// Whether a file name in such a folder is that of an agent.
 bool is_candidate(std::string_view name) {
   return name.ends_with(kEnding) && !name.starts_with('.') && name != "README.md" && name.size() > kEnding.size();
 }
@@ -49,7 +49,7 @@ class Search {
     const auto entries = blocking_list_folder(root_ / folder.path, kFolderEntriesMax);
     if (!entries) return report(Severity::error, shown, std::string(entries.error().what()));
     if (entries->more) {
-      report(Severity::error, shown, fmt::format("more than {} entries; the rest is not looked at", kFolderEntriesMax));
+      report(Severity::error, shown, fmt::format("more than {} entries; the rest is ignored", kFolderEntriesMax));
     }
     std::size_t files = 0;
     for (const std::string& name : entries->names) {
@@ -102,7 +102,8 @@ class Search {
     const std::string agent_name = file.agent ? file.agent->name : stem;
     const auto [place, first] = taken_.emplace(agent_name, shown);
     if (!first) {
-      return report(Severity::warning, shown, fmt::format("hidden: the agent '{}' is {}", agent_name, place->second));
+      return report(Severity::warning, shown,
+                    fmt::format("hidden: the agent '{}' comes from {}", agent_name, place->second));
     }
     for (Problem& problem : file.problems) out_.problems.push_back(std::move(problem));
     if (file.agent) agents_.emplace(agent_name, *std::move(file.agent));

@@ -67,16 +67,17 @@ TEST(Discovery, own_files_win_over_foreign_ones_also_when_they_are_broken) {
   EXPECT_EQ(found.find("review")->description, "Good");
   EXPECT_EQ(found.find("other")->dialect, domain::Dialect::coven);
   const std::string all = said(found);
-  EXPECT_NE(all.find(".claude/agents/review.md: warning: hidden: the agent 'review' is .stint/agents/review.md"),
-            std::string::npos)
+  EXPECT_NE(
+      all.find(".claude/agents/review.md: warning: hidden: the agent 'review' comes from .stint/agents/review.md"),
+      std::string::npos)
       << all;
-  EXPECT_NE(all.find(".claude/agents/x.md: warning: hidden: the agent 'other' is .coven/agents/other.md"),
+  EXPECT_NE(all.find(".claude/agents/x.md: warning: hidden: the agent 'other' comes from .coven/agents/other.md"),
             std::string::npos)
       << all;
   EXPECT_NE(all.find(".gemini/agents/broken.md: warning: hidden"), std::string::npos) << all;
 }
 
-TEST(Discovery, what_is_no_readable_file_is_reported_and_nothing_hangs) {
+TEST(Discovery, unreadable_files_are_reported_and_nothing_hangs) {
   const TestFolder folder;
   folder.write(".stint/agents/good.md", kGood);
   fs::create_directory(folder / ".stint/agents/folder.md");

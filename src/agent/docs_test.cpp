@@ -1,4 +1,4 @@
-// docs/agents.md shows files and what is said about wrong ones. They are loaded here, all together as one project.
+// Loads the files of docs/agents.md, all together as one project, and compares its messages about wrong ones.
 #include "agent/agent_file.hpp"
 #include "agent/check.hpp"
 #include "agent/files.hpp"
@@ -50,7 +50,7 @@ TEST(DocsAgents, its_files_make_a_project_without_problems) {
   for (const Problem& problem : problems) ADD_FAILURE() << describe(problem);
 }
 
-TEST(DocsAgents, what_it_says_about_a_wrong_file_is_what_is_said) {
+TEST(DocsAgents, messages_about_wrong_files_match_the_code) {
   std::string said;
   std::size_t compared = 0;
   for (const Block& block : blocks(page())) {

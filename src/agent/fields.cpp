@@ -96,7 +96,7 @@ std::optional<std::int64_t> Fields::bytes(std::string_view key) {
   return amount(key, "an amount of memory such as 4G", parse_bytes);
 }
 std::optional<std::int64_t> Fields::cost(std::string_view key) {
-  return amount(key, "an amount of money such as 2.50", parse_cost);
+  return amount(key, "a cost such as 2.50", parse_cost);
 }
 
 std::optional<std::vector<std::string>> Fields::texts(std::string_view key) {

@@ -1,5 +1,5 @@
-/// Reads the members of a YAML mapping by name and type. What has the wrong type is reported with what was expected
-/// and what was found, and then counts as absent. `finish` reports unknown keys: a near miss of a known key is an error
+/// Reads the members of a YAML mapping by name and type. A value of the wrong type is reported with the expected and
+/// the found type, and then counts as absent. `finish` reports unknown keys: a near miss of a known key is an error
 /// (`max_concurency: 1` must not run without a limit), any other unknown key a warning.
 #pragma once
 
@@ -19,8 +19,8 @@ namespace stint::agent {
 
 class Fields {
  public:
-  /// `where` is put before the names in messages: "budget" makes "budget.time". `any_case` also finds `maxTurns` and
-  /// `max-turns` when asked for `max_turns`. The node must outlive this.
+  /// `where` prefixes the names in messages: "budget" makes "budget.time". `any_case` also finds `maxTurns` and
+  /// `max-turns` for `max_turns`. The node must outlive this.
   Fields(const YamlNode& map, std::string where, ProblemList& problems, bool any_case = false);
 
   /// Nothing if it is absent.
@@ -34,16 +34,16 @@ class Fields {
   [[nodiscard]] std::optional<std::int64_t> count(std::string_view key);  ///< at least 1
   [[nodiscard]] std::optional<std::int64_t> bytes(std::string_view key);  ///< at least 1M
   [[nodiscard]] std::optional<std::int64_t> cost(std::string_view key);   ///< more than 0
-  /// A list of text.
+  /// A list of strings.
   [[nodiscard]] std::optional<std::vector<std::string>> texts(std::string_view key);
   /// One of `words`; its index.
   [[nodiscard]] std::optional<std::size_t> choice(std::string_view key, std::span<const std::string_view> words);
-  /// The members of a list, each of which must be a mapping; a mapping itself.
+  /// The members of a list, each of which must be a mapping; a mapping itself counts as one member.
   [[nodiscard]] const YamlNode* list(std::string_view key);
   [[nodiscard]] const YamlNode* map(std::string_view key);
 
   void expected(const YamlNode& node, std::string_view key, std::string_view what, std::string suggestion = {});
-  /// Declares keys that may stand here and mean nothing to us.
+  /// Declares keys that are allowed here and ignored.
   void ignore(std::span<const std::string_view> keys);
   void finish();
 

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Closes what it holds.
+/// Owns a file descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int number) noexcept : number_(number) {}
@@ -58,7 +58,7 @@ Result<> make_folders(const fs::path& path) {
 
 namespace {
 
-/// Without O_NONBLOCK the open of a pipe waits for a writer.
+/// Without O_NONBLOCK opening a pipe blocks until a writer opens it.
 int open_to_read(const fs::path& path) noexcept {
   return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
@@ -98,12 +98,12 @@ Result<std::string> blocking_read_file(const fs::path& path, std::size_t bytes_m
 Result<std::string> blocking_read_file_within(const fs::path& root, const fs::path& path, std::size_t bytes_max) {
   const Descriptor file(open_to_read(path));
   if (file.get() >= 0) {
-    // Of what was opened, not of the path, which may lead elsewhere by now.
+    // Checks the opened file, not the path, which may point elsewhere by now.
     std::error_code error;
     const fs::path real = fs::read_symlink(fmt::format("/proc/self/fd/{}", file.get()), error);
     const fs::path real_root = error ? fs::path() : fs::canonical(root, error);
     if (error || !is_within(real_root, real)) {
-      return fail(Errc::denied, fmt::format("{} leads out of the checkout, to {}; it is not read", path.string(),
+      return fail(Errc::denied, fmt::format("{} links out of the checkout, to {}: it is not read", path.string(),
                                             error ? error.message() : real.string()));
     }
   }

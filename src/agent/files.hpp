@@ -1,5 +1,5 @@
-/// Small files, read and written whole and with a bound. Blocking: call it before a reactor runs, or in the blocking
-/// pool. Nothing here hangs on a pipe or a device that somebody called x.md.
+/// Small files, read and written whole, with a bound. Blocking: call it before a reactor runs, or in the blocking
+/// pool. Never blocks on a pipe or a device that has the name of a file.
 #pragma once
 
 #include "stint/error.hpp"
@@ -12,25 +12,26 @@
 
 namespace stint::agent {
 
-/// `Errc::unavailable` if it does not exist, `Errc::invalid` if it is no regular file or longer than `bytes_max`.
+/// `Errc::unavailable` if it does not exist, `Errc::invalid` if it is not a regular file or longer than `bytes_max`.
 [[nodiscard]] Result<std::string> blocking_read_file(const std::filesystem::path& path, std::size_t bytes_max);
 
-/// The same of a file of a checkout. `Errc::denied` if a link leads out of `root`: a clone must not have other files of
-/// this machine read into a prompt.
+/// The same for a file of a checkout. `Errc::denied` if a link leads out of `root`: a clone must not pull other files
+/// of this machine into a prompt.
 [[nodiscard]] Result<std::string> blocking_read_file_within(const std::filesystem::path& root,
                                                             const std::filesystem::path& path, std::size_t bytes_max);
 
-/// Whether `path` is `root` or below it; both are real paths.
+/// Whether `path` is `root` or inside it; both are real paths.
 [[nodiscard]] bool is_within(const std::filesystem::path& root, const std::filesystem::path& path);
 
-/// Makes it, with the folders above it. `Errc::conflict` if something of that name exists, a dangling link too: then
-/// nothing is changed.
+/// Creates the file and its parent folders. `Errc::conflict` if something of that name exists, also a dangling link;
+/// then nothing is changed.
 [[nodiscard]] Result<> blocking_create_file(const std::filesystem::path& path, std::string_view text);
 
-/// All of the new text or all of the old, also after a crash. Readable by its owner only. Makes the folders above it.
+/// Replaces atomically: the file has all of the new text or all of the old, also after a crash. Readable by its owner
+/// only. Creates the parent folders.
 [[nodiscard]] Result<> blocking_replace_private_file(const std::filesystem::path& path, std::string_view text);
 
-/// The names in a folder, sorted; at most `entries_max`, the rest is only noticed. An absent folder is an empty one.
+/// The names in a folder, sorted; at most `entries_max`, the rest only sets `more`. An absent folder counts as empty.
 struct FolderEntries {
   std::vector<std::string> names;
   bool more = false;

@@ -1,5 +1,5 @@
-// Files of other tools. Their body says who the agent is, not what it is asked to do: it becomes the system prompt,
-// verbatim, and the task comes as the argument `task`. Coven's files are ours but for a few names.
+// Files of other tools. Their body describes the agent's role, not its task: it becomes the system prompt,
+// verbatim, and the task is the argument `task`. Coven's files differ from ours in a few names only.
 #include "agent/schema.hpp"
 #include "agent/template.hpp"
 #include "agent/text.hpp"
@@ -32,7 +32,7 @@ const domain::DriverDescriptor* driver_of(Dialect dialect) noexcept {
   return nullptr;
 }
 
-/// Names as people see them: "Code Reviewer" is known to us as code-reviewer.
+/// Turns a display name into an agent name: "Code Reviewer" becomes code-reviewer.
 std::string slug(std::string_view name) {
   std::string out;
   for (const char c : name) {
@@ -57,7 +57,7 @@ void read_name(Fields& fields, Agent& agent) {
   if (name != shown && !name.empty()) {
     const YamlNode* const node = by_key ? fields.find("name") : nullptr;
     fields.problems().warning(node != nullptr ? node->place : Place{}, "name",
-                              fmt::format("Stint knows '{}' as '{}'", excerpt(shown), name));
+                              fmt::format("the agent '{}' has the name '{}' in Stint", excerpt(shown), name));
   }
   agent.name = name;
 }
@@ -71,8 +71,8 @@ void read_model(Fields& fields, Agent& agent) {
   }
   fields.problems().warning(
       fields.find("model")->place, "model",
-      fmt::format("'{}' is a name of {}'s own, ignored", excerpt(*model), to_string(agent.dialect)),
-      "say driver: and model: in a file of .stint/agents");
+      fmt::format("'{}' is a model name of {}, ignored", excerpt(*model), to_string(agent.dialect)),
+      "set driver: and model: in a file in .stint/agents");
 }
 
 void read_permission_mode(Fields& fields, Agent& agent) {
@@ -94,7 +94,7 @@ void read_turns(Fields& fields, Agent& agent) {
   }
 }
 
-/// Keys that belong to the other tool. Those that change what an agent may do are named, the rest is passed over.
+/// Keys that belong to the other tool. Warns about those that change what an agent may do, ignores the rest.
 void pass_over(Fields& fields, Dialect dialect) {
   constexpr std::array<std::string_view, 8> kMatter{"permission", "mcp_servers", "hooks",      "skills",
                                                     "isolation",  "memory",      "background", "initial_prompt"};
@@ -126,7 +126,7 @@ void read_foreign(Fields& fields, const Frontmatter& parts, Agent& agent) {
   read_name(fields, agent);
   agent.description = fields.text("description").value_or("");
   if (agent.description.empty()) {
-    fields.problems().error({1, 1}, "description", "is missing", "say in one line what the agent does");
+    fields.problems().error({1, 1}, "description", "is missing", "describe in one line what the agent does");
   }
   read_shared(fields, agent);
   if (agent.driver_args.empty()) {
@@ -140,11 +140,11 @@ void read_foreign(Fields& fields, const Frontmatter& parts, Agent& agent) {
   read_permission_mode(fields, agent);
   pass_over(fields, agent.dialect);
   agent.system_prompt = parts.body;
-  agent.args = {{"task", "What the agent shall do", true, std::nullopt}};
+  agent.args = {{"task", "Task for the agent", true, std::nullopt}};
   agent.prompt = {"{{task}}", parts.body_line};
 }
 
-std::string quoted_like_others_read_it(std::string_view yaml) {
+std::string quote_plain_values(std::string_view yaml) {
   std::string out;
   while (!yaml.empty()) {
     const std::size_t end = std::min(yaml.find('\n'), yaml.size());

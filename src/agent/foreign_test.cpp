@@ -19,7 +19,7 @@ std::string said(const AgentFile& file) {
   return out;
 }
 
-TEST(ForeignClaude, the_body_is_who_it_is_and_the_task_an_argument) {
+TEST(ForeignClaude, the_body_is_the_system_prompt_and_the_task_an_argument) {
   const AgentFile file = parsed(
       "---\nname: code-reviewer\ndescription: Reviews code\ntools: Read, Grep, Bash(git log:*, git diff:*)\n"
       "disallowedTools: [Write]\nmodel: sonnet\nmaxTurns: 12\npermissionMode: plan\ncolor: red\n---\nYou review "
@@ -52,7 +52,7 @@ TEST(ForeignClaude, tools_as_a_list_and_absent_are_told_apart) {
   EXPECT_EQ(parsed("---\ndescription: d\nmodel: inherit\n---\nx", Dialect::claude).agent.value().model, "");
 }
 
-TEST(ForeignClaude, a_description_that_is_no_yaml_is_read_as_they_read_it) {
+TEST(ForeignClaude, a_description_that_is_not_yaml_is_read_as_its_tool_does) {
   const AgentFile file = parsed(
       "---\nname: a\ndescription: Use this when: it's \"late\". Examples:\\n<example>user: hi</example>\ntools: Read, "
       "Grep\n---\nx",
@@ -84,7 +84,7 @@ TEST(ForeignClaude, a_display_name_becomes_a_short_one) {
   const AgentFile file = parsed("---\nname: Code Reviewer!\ndescription: d\n---\nx", Dialect::claude);
   ASSERT_TRUE(file.agent) << said(file);
   EXPECT_EQ(file.agent->name, "code-reviewer");
-  EXPECT_NE(said(file).find("Stint knows 'Code Reviewer!' as 'code-reviewer'"), std::string::npos);
+  EXPECT_NE(said(file).find("the agent 'Code Reviewer!' has the name 'code-reviewer' in Stint"), std::string::npos);
 }
 
 TEST(ForeignCoven, is_read_fully) {
@@ -98,7 +98,7 @@ TEST(ForeignCoven, is_read_fully) {
   EXPECT_EQ(file.agent->driver, domain::find_driver("claude"));
   EXPECT_EQ(file.agent->max_concurrency, 1U);
   EXPECT_EQ(file.agent->driver_args, (std::vector<std::string>{"--allowedTools", "Bash(git add:*)"}));
-  EXPECT_EQ(file.problems.size(), 2U) << said(file);  // {{extra}}, twice, is filled with nothing, as coven does
+  EXPECT_EQ(file.problems.size(), 2U) << said(file);  // {{extra}}, twice, is replaced with nothing, as in coven
   EXPECT_EQ(render(*file.agent, {{"task", {"it"}}}).value().prompt, "Do it.");
 }
 
@@ -123,13 +123,13 @@ TEST(ForeignOpencode, core_fields) {
   ASSERT_TRUE(file.agent) << said(file);
   EXPECT_EQ(file.agent->driver, nullptr);
   EXPECT_EQ(file.agent->model, "");
-  EXPECT_NE(said(file).find("'anthropic/x' is a name of opencode's own"), std::string::npos);
+  EXPECT_NE(said(file).find("'anthropic/x' is a model name of opencode"), std::string::npos);
   EXPECT_EQ(file.agent->turns_max, 9U);
-  EXPECT_EQ(file.agent->tool_names, std::nullopt) << "what is not named is allowed there";
+  EXPECT_EQ(file.agent->tool_names, std::nullopt) << "tools that are not named are allowed there";
   EXPECT_EQ(file.agent->tool_names_denied, (std::vector<std::string>{"Edit", "Write", "MultiEdit", "NotebookEdit"}));
 }
 
-TEST(ForeignOpencode, permissions_deny_and_what_must_be_asked_for_is_denied) {
+TEST(ForeignOpencode, denied_permissions_and_those_that_ask_are_denied) {
   const auto read = [](const std::string& permission) {
     return parsed("---\ndescription: d\npermission: " + permission + "\n---\nx", Dialect::opencode);
   };
@@ -139,26 +139,26 @@ TEST(ForeignOpencode, permissions_deny_and_what_must_be_asked_for_is_denied) {
   const AgentFile some = read("{webfetch: deny, bash: ask}");
   ASSERT_TRUE(some.agent) << said(some);
   EXPECT_EQ(some.agent->tool_names_denied, (std::vector<std::string>{"WebFetch", "Bash"}));
-  EXPECT_NE(said(some).find("'bash' is denied: nobody can be asked"), std::string::npos) << said(some);
+  EXPECT_NE(said(some).find("'bash' is denied: a run can't ask a person"), std::string::npos) << said(some);
   const AgentFile rules = read("{bash: {'*': deny, 'git log*': allow, 'git push*': deny}}");
   ASSERT_TRUE(rules.agent) << said(rules);
   const std::vector<std::string>& names = rules.agent->tool_names.value();
   EXPECT_TRUE(contains(names, "Bash(git log*)")) << said(rules);
   EXPECT_FALSE(contains(names, "Bash"));
-  EXPECT_TRUE(contains(names, "Read")) << "what it does not name is allowed";
+  EXPECT_TRUE(contains(names, "Read")) << "tools that are not named are allowed";
   EXPECT_EQ(rules.agent->tool_names_denied, std::vector<std::string>{"Bash(git push*)"});
-  EXPECT_FALSE(read("{bash: {'rm (x)': deny}}").agent) << "a rule that can't be kept is an error";
+  EXPECT_FALSE(read("{bash: {'rm (x)': deny}}").agent) << "a rule that can't be expressed is an error";
   EXPECT_FALSE(read("{telepathy: deny}").agent);
 }
 
-TEST(ForeignTools, names_of_others_are_mapped_and_unknown_ones_are_told) {
+TEST(ForeignTools, foreign_names_are_mapped_and_unknown_ones_warn) {
   const AgentFile copilot =
       parsed("---\ndescription: d\ntools: [execute, search/codebase, github/create_issue, telepathy]\n---\nx",
              Dialect::github);
   ASSERT_TRUE(copilot.agent) << said(copilot);
   EXPECT_EQ(copilot.agent->tool_names,
             (std::vector<std::string>{"Bash", "Grep", "Glob", "LS", "mcp__github__create_issue"}));
-  EXPECT_NE(said(copilot).find("'telepathy' is no tool that Stint knows"), std::string::npos);
+  EXPECT_NE(said(copilot).find("'telepathy' is not a tool of"), std::string::npos);
   const AgentFile gemini =
       parsed("---\nname: x\ndescription: d\ntools: [read_file, run_shell_command(git log)]\n---\nx", Dialect::gemini);
   ASSERT_TRUE(gemini.agent) << said(gemini);

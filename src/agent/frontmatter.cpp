@@ -19,7 +19,7 @@ std::string with_unix_line_ends(std::string_view text) {
   return out;
 }
 
-/// A line that is `---` and perhaps blanks.
+/// A line that is `---`, possibly with trailing blanks.
 bool is_marker(std::string_view line) { return line.starts_with("---") && trimmed(line.substr(3)).empty(); }
 
 }  // namespace
@@ -30,7 +30,7 @@ bool is_text(std::string_view text, std::size_t bytes_max, ProblemList& problems
     return false;
   }
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    problems.error({line_of(text, nul), 0}, "", "a NUL byte: this is no text file", "save it as UTF-8");
+    problems.error({line_of(text, nul), 0}, "", "contains a NUL byte: this is not a text file", "save it as UTF-8");
     return false;
   }
   if (const std::optional<std::size_t> wrong = utf8_error(text)) {
@@ -48,7 +48,7 @@ std::optional<Frontmatter> split_frontmatter(std::string_view raw, ProblemList& 
 
   std::size_t at = line_end(0);
   if (!is_marker(std::string_view(text).substr(0, at))) {
-    problems.error({1, 1}, "", "an agent file begins with a line '---'",
+    problems.error({1, 1}, "", "an agent file must begin with a line '---'",
                    "put '---', its settings and '---' before the prompt");
     return std::nullopt;
   }
@@ -73,7 +73,7 @@ std::optional<Frontmatter> split_frontmatter(std::string_view raw, ProblemList& 
     }
     at = end + 1;
   }
-  problems.error({1, 1}, "", "the frontmatter that begins here never ends", "put a line '---' after it");
+  problems.error({1, 1}, "", "the frontmatter that begins here is not closed", "put a line '---' after it");
   return std::nullopt;
 }
 

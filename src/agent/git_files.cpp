@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPathMax = 16 * 1024;      // git's files that hold one path
-constexpr std::size_t kSubmodulesMax = 500;      // each takes two variables of the environment
+constexpr std::size_t kPathMax = 16 * 1024;      // files of git that hold one path
+constexpr std::size_t kSubmodulesMax = 500;      // each takes two environment variables
 constexpr std::size_t kConfigMax = 1024 * 1024;  // a configuration file; a larger one is refused
 
 bool is_there(const fs::path& path) {
@@ -23,7 +23,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-/// The path in a one-line file of git, after `prefix`; relative ones begin at `base`. It need not exist.
+/// The path in a one-line file of git, after `prefix`; relative to `base`. It need not exist.
 Result<fs::path> blocking_read_line(const fs::path& file, const fs::path& base, std::string_view prefix) {
   STINT_TRY(const std::string text, blocking_read_file(file, kPathMax));
   std::string_view line = trimmed(text);
@@ -37,13 +37,13 @@ Result<fs::path> blocking_follow_line(const fs::path& file, const fs::path& base
   std::error_code error;
   fs::path path = fs::canonical(named, error);
   if (error) {
-    return fail(Errc::invalid, fmt::format("{} leads to {}: {}; `git worktree repair` may mend it", file.string(),
+    return fail(Errc::invalid, fmt::format("{} points to {}: {}; try `git worktree repair`", file.string(),
                                            named.string(), error.message()));
   }
   return path;
 }
 
-/// Whether `named` is `real`, which is canonical. By the folder above, because the last part may be missing.
+/// Whether `named` is `real`, which is canonical. Compares the parent folders, because the last part may be missing.
 bool is_same(const fs::path& named, const fs::path& real) {
   std::error_code error;
   return named.filename() == real.filename() && fs::canonical(named.parent_path(), error) == real.parent_path();
@@ -55,8 +55,8 @@ Result<GitFolders> blocking_enter_worktree(const fs::path& root, const fs::path&
   STINT_TRY(const fs::path common, blocking_follow_line(git_dir / "commondir", git_dir, ""));
   if (git_dir.parent_path() != common / "worktrees") {
     return fail(Errc::denied,
-                fmt::format("{} leads to {}, whose commondir is another repository, {}: git makes no such "
-                            "worktree. `git worktree add` makes one",
+                fmt::format("{} points to {}, whose commondir is another repository, {}: git never creates such a "
+                            "worktree. Create one with `git worktree add`",
                             dot_git.string(), git_dir.string(), common.string()));
   }
   const auto named = blocking_read_line(git_dir / "gitdir", git_dir, "");
@@ -64,14 +64,14 @@ Result<GitFolders> blocking_enter_worktree(const fs::path& root, const fs::path&
     return fail(
         Errc::denied,
         fmt::format("{} claims a worktree of {}, which names another folder ({}). If this one was "
-                    "moved or copied here, `git worktree repair` in it says so",
+                    "moved or copied here, run `git worktree repair` in it",
                     dot_git.string(), common.string(), named ? named->string() : std::string(named.error().what())));
   }
   return GitFolders{git_dir, common};
 }
 
 std::optional<std::string> blocking_core_setting(const fs::path& git_dir, std::string_view key) {
-  // With extensions.worktreeConfig the second file counts for the checkout, above the first.
+  // With extensions.worktreeConfig the second file applies to the checkout and overrides the first.
   for (const char* const name : {"config.worktree", "config"}) {
     const auto text = blocking_read_file(git_dir / name, kConfigMax);
     if (auto value = text ? core_setting(*text, key) : std::nullopt) return value;
@@ -79,7 +79,7 @@ std::optional<std::string> blocking_core_setting(const fs::path& git_dir, std::s
   return std::nullopt;
 }
 
-/// A submodule, `git init --separate-git-dir`, or a bare repository in the folder of its worktrees.
+/// A submodule, `git init --separate-git-dir`, or a bare repository in the parent folder of its worktrees.
 Result<GitFolders> blocking_enter_separate(const fs::path& root, const fs::path& git_dir) {
   const fs::path dot_git = root / ".git";
   if (const auto named = blocking_core_setting(git_dir, "worktree")) {
@@ -88,10 +88,11 @@ Result<GitFolders> blocking_enter_separate(const fs::path& root, const fs::path&
   }
   const bool below = git_dir.parent_path() == root && git_dir.filename() != ".git";
   if (below && blocking_core_setting(git_dir, "bare") == "true") return GitFolders{git_dir, git_dir};
-  return fail(Errc::denied,
-              fmt::format("{} claims the repository {}, which does not name this folder as its own. If it is, say `git "
-                          "config core.worktree {}` there; for a second checkout, use `git worktree add`",
-                          dot_git.string(), git_dir.string(), root.string()));
+  return fail(
+      Errc::denied,
+      fmt::format("{} claims the repository {}, which does not name this folder as its worktree. If it is, run `git "
+                  "config core.worktree {}` there; for a second checkout, use `git worktree add`",
+                  dot_git.string(), git_dir.string(), root.string()));
 }
 
 }  // namespace
@@ -103,15 +104,16 @@ Result<std::optional<GitFolders>> blocking_find_git(const fs::path& root) {
   if (fs::is_symlink(status)) {
     return fail(Errc::denied,
                 fmt::format("{} is a symbolic link: a folder can't be the checkout of a repository that it "
-                            "only points to. Remove the link; `git worktree add` makes a second checkout",
+                            "only links to. Remove the link; create a second checkout with `git worktree add`",
                             dot_git.string()));
   }
   if (fs::is_directory(status)) {
-    if (!is_there(dot_git / "HEAD")) return std::nullopt;  // an empty folder; git passes over it, too
+    if (!is_there(dot_git / "HEAD")) return std::nullopt;  // an empty folder; git ignores it, too
     if (is_there(dot_git / "commondir")) {
-      return fail(Errc::denied, fmt::format("{} has a commondir, which only linked worktrees have: git makes no such "
-                                            "folder. Remove that file",
-                                            dot_git.string()));
+      return fail(Errc::denied,
+                  fmt::format("{} has a commondir, which only linked worktrees have: git never creates such a "
+                              "folder. Remove that file",
+                              dot_git.string()));
     }
     return GitFolders{dot_git, dot_git};
   }
@@ -123,10 +125,10 @@ Result<std::optional<GitFolders>> blocking_find_git(const fs::path& root) {
 
 namespace {
 
-/// One value: quotes and escapes are resolved, a comment ends it, and so does the line, unless a backslash is last.
+/// Parses one value: resolves quotes and escapes; a comment ends it, and so does the line, unless a backslash is last.
 std::string take_value(std::string_view& rest) {
   std::string out;
-  std::size_t kept = 0;  // up to the last character that is not a space outside of quotes
+  std::size_t kept = 0;  // up to the last character that is not a space outside quotes
   bool quoted = false;
   while (!rest.empty() && rest[0] != '\n') {
     char c = rest[0];
@@ -160,7 +162,7 @@ std::string lower_case(std::string_view text) {
   return out;
 }
 
-/// The head of a section, after its `[`: `core]`, `filter "a]b"]`, or the old form `filter.a]`.
+/// Parses the header of a section, after its `[`: `core]`, `filter "a]b"]`, or the old form `filter.a]`.
 bool take_section(std::string_view& rest, GitSetting& out) {
   const std::size_t end = rest.find_first_of(" \t\"]\n");
   if (end == std::string_view::npos) return false;
@@ -192,7 +194,7 @@ bool is_key(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
 }
 
-/// `section.key` of what names a program, whatever the subsection.
+/// `section.key` of settings that name a program, for any subsection.
 constexpr std::array<std::string_view, 32> kPrograms{"core.sshcommand",
                                                      "core.gitproxy",
                                                      "core.askpass",
@@ -252,17 +254,17 @@ Result<std::vector<GitSetting>> parse_git_config(std::string_view text) {
     }
     if (text[0] == '[') {
       text.remove_prefix(1);
-      if (!take_section(text, setting)) return fail(Errc::invalid, "a section without an end");
+      if (!take_section(text, setting)) return fail(Errc::invalid, "a section header is not closed");
       continue;
     }
     const std::size_t end = std::min(text.find_first_of("=\n#;"), text.size());
     setting.key = lower_case(trimmed(text.substr(0, end)));
-    if (setting.section.empty() || !is_key(setting.key)) return fail(Errc::invalid, "a line that is no setting");
+    if (setting.section.empty() || !is_key(setting.key)) return fail(Errc::invalid, "a line is not a setting");
     const bool has_value = end < text.size() && text[end] == '=';
     text.remove_prefix(has_value ? end + 1 : end);
     if (has_value) text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
     setting.value = take_value(text);
-    if (!has_value) setting.value = "true";  // a key alone means true
+    if (!has_value) setting.value = "true";  // a key without a value means true
     out.push_back(setting);
   }
 }

@@ -1,6 +1,6 @@
-/// Which repository a folder's `.git` belongs to, and whether that repository says so as well. A `.git` file is data of
-/// the folder: anybody can pack one that names a repository of this machine. So the repository must name the folder
-/// back, in a file that only its owner writes. Found by looking, without running git.
+/// Finds the repository that a folder's `.git` belongs to, and verifies it from the repository's side. A `.git` file is
+/// data of the folder: an archive may contain one that names a repository of this machine. So the repository must name
+/// the folder back, in a file that only its owner writes. Reads files only, without running git.
 #pragma once
 
 #include "stint/error.hpp"
@@ -18,10 +18,10 @@ struct GitFolders {
   std::filesystem::path common_dir;  ///< of the repository
 };
 
-/// Nothing if `root` is no checkout. `Errc::denied` if `.git` is a symbolic link, or leads to a repository that does
-/// not name `root` back: a linked worktree by `<common>/worktrees/<name>/gitdir`, a submodule or a separate git
-/// directory by `core.worktree`; a bare repository directly below `root` needs no name. `Errc::invalid` if `.git` leads
-/// nowhere.
+/// Nothing if `root` is not a checkout. `Errc::denied` if `.git` is a symbolic link, or points to a repository that
+/// does not name `root` back: a linked worktree by `<common>/worktrees/<name>/gitdir`, a submodule or a separate git
+/// directory by `core.worktree`; a bare repository directly in `root` needs no name. `Errc::invalid` if the target of
+/// `.git` does not exist.
 [[nodiscard]] Result<std::optional<GitFolders>> blocking_find_git(const std::filesystem::path& root);
 
 /// One line of a git configuration file: `[section "subsection"] key = value`. Section and key are in lower case.
@@ -30,19 +30,19 @@ struct GitSetting {
 
   [[nodiscard]] std::string name() const;  ///< `section.subsection.key`
 };
-/// Includes are not followed. `Errc::invalid` if it is not as git writes it.
+/// Does not follow includes. `Errc::invalid` if the file is malformed.
 [[nodiscard]] Result<std::vector<GitSetting>> parse_git_config(std::string_view text);
 /// A value of the section `[core]`; the last one counts.
 [[nodiscard]] std::optional<std::string> core_setting(std::string_view config, std::string_view key);
 
-/// Settings in a repository's own configuration with which git starts programs while it only shows something: filters,
+/// Settings in a repository's own configuration that make git start programs while it only reads: filters,
 /// external diffs, includes of further files. A clone has none of them, an unpacked folder may. Two kinds are left out,
-/// because they can be overridden by the environment: `core.fsmonitor` and `core.hooksPath`. Git LFS is known. A file
-/// that can't be understood counts as one.
+/// because the environment can override them: `core.fsmonitor` and `core.hooksPath`. Git LFS is allowed. A malformed
+/// file counts as a finding.
 struct GitPrograms {
   std::vector<std::string> found;
   std::vector<std::string>
-      submodules;  ///< by name; git looks into them, with their own configuration, unless told not to
+      submodules;  ///< by name; git enters them, with their own configuration, unless an option prevents it
 };
 [[nodiscard]] GitPrograms blocking_find_git_programs(const std::filesystem::path& root, const GitFolders& folders);
 

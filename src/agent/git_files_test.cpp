@@ -24,7 +24,7 @@ class GitFiles : public ::testing::Test {
     fs::create_directories(folder_ / "evil");
   }
   Result<std::optional<GitFolders>> find(std::string_view name) const { return blocking_find_git(folder_ / name); }
-  /// The words of the refusal; empty: it is a checkout, or none.
+  /// The message of the refusal; empty: it is a checkout, or none.
   std::string refusal(std::string_view name) const {
     const auto found = find(name);
     if (found) return {};
@@ -55,7 +55,7 @@ TEST_F(GitFiles, a_repository_is_not_borrowed) {
     folder_.write("evil/.git", "gitdir: ../" + std::string(named) + "\n");
     EXPECT_NE(refusal("evil"), "") << named;
   }
-  // An entry of the folder's own making, which names both.
+  // An entry that the folder brought along, which names both.
   folder_.write("evil/x/worktrees/wt/HEAD", "x");
   folder_.write("evil/x/worktrees/wt/gitdir", (folder_ / "evil/.git").string());
   folder_.write("evil/x/worktrees/wt/commondir", (folder_ / "repo/.git").string());
@@ -99,7 +99,7 @@ TEST_F(GitFiles, a_bare_repository_may_lie_in_the_folder_of_its_worktrees) {
   EXPECT_EQ(find("all").value()->common_dir, folder_ / "all/.bare");
   folder_.write("evil/.git", "gitdir: ../all/.bare\n");
   EXPECT_NE(refusal("evil"), "");
-  // A checkout in a folder is not the folder's, whatever it says.
+  // A checkout inside a folder does not make the folder a checkout.
   folder_.write("outer/inner/.git/HEAD", "x");
   folder_.write("outer/inner/.git/config", "[core]\n\tbare = true\n");
   folder_.write("outer/.git", "gitdir: inner/.git\n");
@@ -137,7 +137,7 @@ TEST_F(GitFiles, programs_of_a_repository_are_found) {
   folder_.write("repo/.git/config",
                 "[core]\n\tfsmonitor = evil\n\thooksPath = .husky\n[remote \"origin\"]\n\turl = x\n[filter \"lfs\"]\n\t"
                 "clean = git-lfs clean -- %f\n[alias]\n\tst = status\n[pager]\n\tlog = false\n");
-  EXPECT_TRUE(blocking_find_git_programs(folder_ / "repo", {git, git}).found.empty()) << "a usual one";
+  EXPECT_TRUE(blocking_find_git_programs(folder_ / "repo", {git, git}).found.empty()) << "an ordinary one";
   for (const char* const text :
        {"[filter \"x\"]\nclean = evil", "[filter \"lfs\"]\nclean = \"git-lfs clean -- %f; evil\"",
         "[diff]\nexternal=evil", "[DIFF \"x\"] TextConv=evil", "[include]\npath = /x",

@@ -1,5 +1,5 @@
-// Every key of an agent file and of the settings, with every slip of one keystroke: none of them is ignored silently,
-// and none leaves an agent or a project that runs without what the key was to say.
+// Every key of an agent file and of the settings, with every typo of one keystroke: none is ignored silently,
+// and none leaves an agent or a project that runs without the setting.
 #include "agent/agent_file.hpp"
 #include "agent/settings.hpp"
 #include "agent/settings_keys.hpp"
@@ -14,7 +14,7 @@
 namespace stint::agent {
 namespace {
 
-/// Each by one slip: a letter left out, typed twice, replaced, or exchanged with its neighbour; the other cases.
+/// Every single typo: a letter left out, typed twice, replaced, or swapped with its neighbour; other cases.
 std::set<std::string> slips(const std::string& key) {
   std::set<std::string> out;
   for (std::size_t i = 0; i < key.size(); ++i) {
@@ -111,8 +111,8 @@ TEST(MisspeltKey, of_a_foreign_file_is_an_error_if_stint_would_have_used_it) {
   EXPECT_FALSE(parsed("maxConcurency: 1").agent);
   EXPECT_FALSE(parsed("budget: {tim: 1h}").agent);
   EXPECT_FALSE(parsed("disalowedTools: Bash").agent);
-  EXPECT_TRUE(parsed("colour: red").agent) << "it belongs to the other tool, and changes nothing here";
-  EXPECT_TRUE(parsed("permissions: full").agent) << "no near miss of a key that is used in such a file";
+  EXPECT_TRUE(parsed("colour: red").agent) << "a key of the other tool, without effect here";
+  EXPECT_TRUE(parsed("permissions: full").agent) << "not a near miss of a key that such a file uses";
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ std::vector<Problem> ProblemList::take() {
   std::ranges::sort(problems_, {}, [](const Problem& problem) { return std::pair(problem.line, problem.column); });
   if (left_out_ > 0) {
     problems_.push_back({errors_ ? Severity::error : Severity::warning, file_, 0, 0, "",
-                         fmt::format("and {} problems more", left_out_), ""});
+                         fmt::format("and {} more problems", left_out_), ""});
   }
   left_out_ = 0;
   return std::exchange(problems_, {});

@@ -1,6 +1,6 @@
-/// What is wrong with a file, said so that a person can mend it: where, which field, what was expected, what to write
-/// instead. A file is read to its end and reports all it has, up to a bound; an error makes it unusable, a warning does
-/// not.
+/// Problems of a file, described so that a person can fix them: where, which field, what was expected, what to write
+/// instead. A file is read to its end and reports all its problems, up to a bound; an error makes it unusable, a
+/// warning does not.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Problem {
 [[nodiscard]] std::string describe(const Problem& problem);
 [[nodiscard]] bool has_errors(std::span<const Problem> problems) noexcept;
 
-/// Where something stands in a file.
+/// A position in a file.
 struct Place {
   int line = 0;
   int column = 0;
@@ -39,7 +39,7 @@ struct Place {
 /// Collects the problems of one file. Beyond `kProblemsMax` it only counts them.
 class ProblemList {
  public:
-  /// A file with more wrong than this is not an agent file at all.
+  /// A file with more problems than this is not an agent file at all.
   static constexpr std::size_t kProblemsMax = 50;
 
   explicit ProblemList(std::string file) : file_(std::move(file)) {}
@@ -48,7 +48,7 @@ class ProblemList {
   void warning(Place place, std::string field, std::string message, std::string suggestion = {});
   [[nodiscard]] bool has_errors() const noexcept { return errors_; }
   [[nodiscard]] const std::string& file() const noexcept { return file_; }
-  /// In order of lines; the last one says how many were left out.
+  /// In order of lines; the last entry counts the ones left out.
   [[nodiscard]] std::vector<Problem> take();
 
  private:

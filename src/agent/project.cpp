@@ -18,7 +18,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-/// Fills in git's folders if `root` is a checkout; false if it is none.
+/// Sets git's folders if `root` is a checkout; false if it is not.
 Result<bool> blocking_enter_checkout(const fs::path& root, Project& project) {
   STINT_TRY(const std::optional<GitFolders> git, blocking_find_git(root));
   if (!git) return false;
@@ -54,7 +54,7 @@ Result<Project> blocking_find_project(const fs::path& from) {
 
 Result<UserPlaces> user_places(const EnvironmentVariables& environment) {
   const auto place = [&](const char* variable, const char* below_home) -> Result<fs::path> {
-    // A relative path is to be ignored, says the specification: it would mean another place in every folder.
+    // The specification says to ignore a relative path: it would mean another place in every folder.
     const auto set = environment.find(variable);
     if (set != environment.end() && set->second.starts_with('/')) return fs::path(set->second) / "stint";
     const auto home = environment.find("HOME");

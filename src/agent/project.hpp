@@ -1,5 +1,5 @@
-/// Where a project begins, and where the places of a user are. Found by looking, without running git: a checkout is a
-/// folder with `.git`; in a worktree of it that is a file which leads to the repository, and the repository names the
+/// Finds the root of a project, and the folders of a user. Reads files only, without running git: a checkout is a
+/// folder with `.git`; in a linked worktree that is a file which points to the repository, and the repository names the
 /// worktree back (`git_files.hpp`).
 #pragma once
 
@@ -21,16 +21,16 @@ struct Project {
 
   [[nodiscard]] bool is_repository() const noexcept { return common_dir.has_value(); }
   [[nodiscard]] bool is_worktree() const { return is_repository() && *git_dir != *common_dir; }
-  /// What stands for the whole project, in whichever worktree one is: the repository, else the folder.
+  /// The identity of the project, the same in all its worktrees: the repository, else the folder.
   [[nodiscard]] const std::filesystem::path& identity() const noexcept { return common_dir ? *common_dir : root; }
 };
 
-/// From `from` upwards: the first checkout; if there is none, the first folder with `.stint` or `stint.toml`; else
-/// `from` itself. All paths are real. Fails if `from` can't be entered, if a `.git` file leads nowhere, or if it names
-/// a repository that does not name its folder back.
+/// Searches from `from` upwards: the first checkout; if there is none, the first folder with `.stint` or `stint.toml`;
+/// else `from` itself. All paths are real. Fails if `from` can't be entered, if the target of a `.git` file does not
+/// exist, or if it names a repository that does not name its folder back.
 [[nodiscard]] Result<Project> blocking_find_project(const std::filesystem::path& from);
 
-/// A user's places: `$XDG_CONFIG_HOME/stint` and `$XDG_STATE_HOME/stint`, else below `$HOME`. Fails without `HOME`.
+/// A user's folders: `$XDG_CONFIG_HOME/stint` and `$XDG_STATE_HOME/stint`, else below `$HOME`. Fails without `HOME`.
 struct UserPlaces {
   std::filesystem::path config;
   std::filesystem::path state;

@@ -46,7 +46,7 @@ TEST(Project, a_submodule_is_a_project_of_its_own) {
   EXPECT_EQ(project.common_dir, folder / "repo/.git/modules/sub");
 }
 
-TEST(Project, a_git_file_that_leads_nowhere_is_told) {
+TEST(Project, a_git_file_with_a_missing_target_is_an_error) {
   const TestFolder folder;
   folder.write("wt/.git", "gitdir: /nowhere/at/all\n");
   const auto project = blocking_find_project(folder / "wt");
@@ -70,9 +70,9 @@ TEST(Project, outside_a_repository_the_marked_folder_or_the_own) {
   EXPECT_FALSE(blocking_find_project(folder / "a/b/c").value().is_repository());
 }
 
-TEST(Project, a_folder_that_is_gone_is_told) { EXPECT_FALSE(blocking_find_project("/nowhere/at/all")); }
+TEST(Project, a_missing_folder_is_an_error) { EXPECT_FALSE(blocking_find_project("/nowhere/at/all")); }
 
-TEST(Project, links_do_not_make_two_of_one) {
+TEST(Project, links_to_a_project_are_the_same_project) {
   const TestFolder folder;
   folder.write("repo/.git/HEAD", "x");
   fs::create_directory_symlink("repo", folder / "link");

@@ -21,7 +21,7 @@ constexpr std::array kUnits{Unit{"d", 24h}, Unit{"h", 1h}, Unit{"m", 1min}, Unit
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// The digits at the beginning of the text, taken from it; nothing if there are none or too many.
+/// Consumes the leading digits of the text; nothing if there are none or too many.
 std::optional<std::int64_t> take_digits(std::string_view& text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -30,7 +30,7 @@ std::optional<std::int64_t> take_digits(std::string_view& text) {
   return value;
 }
 
-/// A decimal number times `scale`, exactly. Takes it from the text. Nothing: no number, too large, or finer than 1.
+/// Consumes a decimal number and multiplies it by `scale`, exactly. Nothing: not a number, too large, or finer than 1.
 std::optional<std::int64_t> take_scaled(std::string_view& text, std::int64_t scale, std::int64_t most) {
   const std::optional<std::int64_t> whole = take_digits(text);
   if (!whole || *whole > most / scale) return std::nullopt;
@@ -123,7 +123,7 @@ Result<std::int64_t> parse_cost(std::string_view text) {
   std::string_view rest = text;
   if (rest.starts_with('$')) rest.remove_prefix(1);
   const std::optional<std::int64_t> value = take_scaled(rest, kMicros, kCountMax);
-  if (!value || !rest.empty()) return refuse(text, "an amount of money such as 2.50");
+  if (!value || !rest.empty()) return refuse(text, "a cost such as 2.50");
   return *value;
 }
 

@@ -1,5 +1,5 @@
-/// Amounts as people write them: `1h30m`, `500ms`, `400k`, `2.50`. Exact: no floating point on the way, and what does
-/// not fit is refused, never rounded or wrapped.
+/// Quantities as people write them: `1h30m`, `500ms`, `400k`, `2.50`. Exact: no floating point in between, and what
+/// does not fit is refused, never rounded or wrapped.
 #pragma once
 
 #include "stint/error.hpp"
@@ -11,7 +11,7 @@
 
 namespace stint::agent {
 
-/// Longer than any run: a year. A larger one is a mistake in the unit.
+/// A year: longer than any run. A larger value is a mistake in the unit.
 inline constexpr Duration kDurationMax = std::chrono::hours(24 * 366);
 /// A count above it is a mistake; `Budget::kAmountMax` is larger.
 inline constexpr std::int64_t kCountMax = std::int64_t{1} << 47;
@@ -24,7 +24,7 @@ inline constexpr std::int64_t kCountMax = std::int64_t{1} << 47;
 [[nodiscard]] Result<std::int64_t> parse_bytes(std::string_view text);
 /// `2.50`, `$2`, `0.000001`: millionths of the currency's unit. Not negative.
 [[nodiscard]] Result<std::int64_t> parse_cost(std::string_view text);
-/// A whole number without sign, unit or fraction, between the bounds; says which it broke.
+/// A whole number without sign, unit or fraction, between the bounds; the error names the bound that it broke.
 [[nodiscard]] Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least, std::int64_t most);
 
 /// The shortest way to write it: `1h30m`.

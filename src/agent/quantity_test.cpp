@@ -47,7 +47,7 @@ TEST(Quantity, cost) {
   }
 }
 
-TEST(Quantity, integers_say_which_bound_they_broke) {
+TEST(Quantity, integer_errors_name_the_bound) {
   EXPECT_EQ(parse_integer("-3", -5, 5).value(), -3);
   EXPECT_EQ(parse_integer("0", 1, 5).error().what(), "must be at least 1, found 0");
   EXPECT_EQ(parse_integer("99999999999999999999999", 1, 5).error().what(),
@@ -57,7 +57,7 @@ TEST(Quantity, integers_say_which_bound_they_broke) {
   EXPECT_EQ(parse_integer("1.5", 1, 5).error().what(), "expected a whole number, found '1.5'");
 }
 
-TEST(Quantity, what_is_printed_can_be_read_again) {
+TEST(Quantity, printed_quantities_parse_again) {
   for (const Duration duration :
        {Duration(0s), Duration(1ms), Duration(90min), Duration(720h), Duration(26h + 3min + 4s + 5ms)}) {
     EXPECT_EQ(parse_duration(format_duration(duration)).value(), duration) << format_duration(duration);

@@ -72,10 +72,10 @@ void read_limit(const YamlNode& node, std::string_view path, Fields& fields, Age
     return refuse(fmt::format("the limit is called '{}'", meant));
   }
   if (request.name == domain::agent_limit(agent.name)) {
-    return refuse(fmt::format("{} is taken anyway: max_concurrency sets it", request.name));
+    return refuse(fmt::format("{} is implied: set max_concurrency instead", request.name));
   }
   if (contains(agent.limits, request.name, &domain::LimitRequest::name)) {
-    return refuse(fmt::format("'{}' stands twice; give it a weight instead", request.name));
+    return refuse(fmt::format("'{}' appears twice; give it a weight instead", request.name));
   }
   agent.limits.push_back(std::move(request));
 }
@@ -120,7 +120,7 @@ void read_command(Fields& fields, Agent& agent) {
   const YamlNode* const node = fields.find("command");
   if (node == nullptr) return;
   if (node->kind != YamlNode::Kind::list) {
-    fields.expected(*node, "command", "a list of program and arguments, never a shell's line",
+    fields.expected(*node, "command", "a list of program and arguments, not a shell command line",
                     R"(write ["sh", "-c", "…"] if you want a shell)");
     return;
   }
@@ -142,7 +142,7 @@ void read_next(Fields& fields, Agent& agent) {
   }
 }
 
-/// What fields demand of each other.
+/// Checks fields that depend on each other.
 void check_driver(Fields& fields, const Agent& agent) {
   const auto place = [&](std::string_view key) {
     const YamlNode* const node = fields.find(key);
@@ -154,7 +154,7 @@ void check_driver(Fields& fields, const Agent& agent) {
                             "add command: [./program]");
   }
   if (!agent.command.empty() && !driver.runs_command) {
-    fields.problems().error(place("command"), "command", fmt::format("the driver '{}' runs no command", driver.name),
+    fields.problems().error(place("command"), "command", fmt::format("the driver '{}' takes no command", driver.name),
                             fmt::format("use driver: {}", domain::command_driver().name));
   }
   if (!driver.resumes && agent.on_crash == domain::OnCrash::resume) {
@@ -198,7 +198,7 @@ void read_args(Fields& fields, Agent& agent) {
     } else if (contains(agent.args, spec.name, &domain::ArgumentSpec::name)) {
       refuse(fmt::format("there are two arguments '{}'", spec.name));
     }
-    if (spec.required && spec.fallback) refuse("a required argument has no use for a default");
+    if (spec.required && spec.fallback) refuse("a required argument can't have a default");
     agent.args.push_back(std::move(spec));
   }
 }
@@ -230,13 +230,13 @@ void read_own(Fields& fields, const Frontmatter& parts, Agent& agent) {
   agent.prompt = {parts.body, parts.body_line};
   agent.description = fields.text("description").value_or("");
   if (fields.find("description") == nullptr) {
-    fields.problems().error({1, 1}, "description", "is missing", "say in one line what the agent does");
+    fields.problems().error({1, 1}, "description", "is missing", "describe in one line what the agent does");
   } else if (trimmed(agent.description).empty()) {
     fields.problems().error(fields.find("description")->place, "description", "is empty");
   }
   if (const auto name = fields.text("name"); name && *name != agent.name) {
     fields.problems().warning(fields.find("name")->place, "name",
-                              fmt::format("ignored: the name is the file's, '{}'", agent.name), "rename the file");
+                              fmt::format("ignored: the file name decides, '{}'", agent.name), "rename the file");
   }
   read_args(fields, agent);
   read_shared(fields, agent);
@@ -247,7 +247,7 @@ void read_own(Fields& fields, const Frontmatter& parts, Agent& agent) {
     agent.driver = &domain::command_driver();
   }
   if (const YamlNode* const tools = fields.find("tools")) {
-    fields.problems().error(tools->place, "tools", "no driver of this version calls them",
+    fields.problems().error(tools->place, "tools", "no driver of this version supports them",
                             "remove it; agent CLIs bring their own");
   }
   if (agent.driver != nullptr) check_driver(fields, agent);
@@ -272,7 +272,7 @@ void check_templates(const Agent& agent, ProblemList& problems) {
       std::string message = fmt::format("{{{{{}}}}} names no argument of this agent", name.name);
       std::string suggestion = did_you_mean(name.name, known);
       if (suggestion.empty()) suggestion = fmt::format("add it to args: [{{name: {}}}]", name.name);
-      // Coven fills what it does not know with nothing.
+      // Coven replaces an unknown name with nothing.
       if (agent.dialect == domain::Dialect::coven) {
         problems.warning(place(name.line, name.column), field, std::move(message), std::move(suggestion));
       } else {

@@ -1,5 +1,5 @@
-/// The fields of agent files, read into a `domain::Agent`: our own, and those of other tools' files. What they share
-/// has one reader each, so that `budget:` means the same in all of them.
+/// Reads the fields of agent files into a `domain::Agent`: our own, and those of other tools' files. Shared fields
+/// have one reader each, so that `budget:` means the same in all of them.
 #pragma once
 
 #include "agent/fields.hpp"
@@ -16,11 +16,11 @@ void read_args(Fields& fields, domain::Agent& agent);
 
 /// Files of other tools, by `agent.dialect`.
 void read_foreign(Fields& fields, const Frontmatter& parts, domain::Agent& agent);
-/// Many files of other tools are no YAML: `description: Use this when: …`. Their tools take the rest of the line as
-/// the value; this writes it so that YAML does, too. Lines stay where they are.
-[[nodiscard]] std::string quoted_like_others_read_it(std::string_view yaml);
+/// Many files of other tools are not valid YAML: `description: Use this when: …`. Their tools take the rest of the line
+/// as the value; this quotes it so that YAML does, too. Line numbers stay the same.
+[[nodiscard]] std::string quote_plain_values(std::string_view yaml);
 
-/// Templates parse, and name only arguments that exist.
+/// Checks that templates parse, and name only arguments that exist.
 void check_templates(const domain::Agent& agent, ProblemList& problems);
 
 }  // namespace stint::agent

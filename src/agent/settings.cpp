@@ -20,7 +20,7 @@ using Path = std::vector<std::string>;
 
 constexpr std::string_view kProjectFile = "stint.toml";
 constexpr std::string_view kUserFile = "config.toml";
-/// Variables that begin with STINT_ and are no settings.
+/// Variables that begin with STINT_ and are not settings.
 constexpr std::array<std::string_view, 5> kOtherVariables{"STINT_RUN", "STINT_URL", "STINT_TOKEN", "STINT_JOBS",
                                                           "STINT_LOG"};
 
@@ -39,7 +39,7 @@ std::string joined(const Path& path, bool quotes) {
   return out;
 }
 
-/// Layers are put one over the other here.
+/// Merges the layers, one over the other.
 class Layers {
  public:
   explicit Layers(std::vector<Problem>& problems) : problems_(problems) {}
@@ -77,7 +77,7 @@ class Layers {
     }
     for (const auto& [name, value] : environment) {
       if (!name.starts_with("STINT_") || contains(known, name)) continue;
-      // Anybody may have variables of that name; only what looks like a slip is told.
+      // Other programs may use such variables; only a near miss is reported.
       if (std::string suggestion = did_you_mean(name, known); !suggestion.empty()) {
         problems.warning({}, name, "no such setting", std::move(suggestion));
       }
@@ -90,7 +90,7 @@ class Layers {
     const auto keys = setting_keys();
     const auto key = std::ranges::find(keys, flag.key, &SettingKey::pattern);
     if (key == keys.end()) {
-      problems.error({}, flag.flag, fmt::format("no setting is called '{}'", excerpt(flag.key)));
+      problems.error({}, flag.flag, fmt::format("there is no setting '{}'", excerpt(flag.key)));
     } else {
       put_text(flag.key, *key, flag.text, {OriginKind::flag, flag.flag, 0}, flag.flag, problems);
     }
@@ -150,7 +150,7 @@ class Layers {
       if (!text) return problems.error(value.place, shown, std::string(text.error().what()));
       setting.text = *std::move(text);
       if (key->type == SettingType::store && setting.shown() != setting.text) {
-        problems.warning(value.place, shown, "a password in a file", "put the address into STINT_STORE");
+        problems.warning(value.place, shown, "the file contains a password", "put the address into STINT_STORE");
       }
     } else if (value.list.empty() || value.list[0].empty()) {
       return problems.error(value.place, shown, "names no program");
@@ -179,8 +179,8 @@ class Layers {
       const std::span<const std::string> before(value.path.data(), depth);
       const std::vector<std::string_view> words = setting_words_after(before);
       if (contains(words, "*") || contains(words, value.path[depth])) continue;
-      if (words.empty()) break;  // something below a value
-      // A near miss of a known key must not be ignored: a limit or a budget would silently not hold.
+      if (words.empty()) break;  // a member of something that is not a table
+      // A near miss of a known key must not be ignored: a limit or a budget would silently not apply.
       std::string suggestion = did_you_mean(value.path[depth], words);
       if (suggestion.empty()) suggestion = did_you_mean(snake_case(value.path[depth]), words);
       if (!suggestion.empty()) return problems.error(value.key_place, shown, "unknown key", std::move(suggestion));
@@ -193,7 +193,7 @@ class Layers {
   std::map<Path, Setting> settings_;
 };
 
-/// From the checked texts to values. What is not there keeps its zero.
+/// Converts the checked texts to values. An absent value stays zero.
 class Assembly {
  public:
   explicit Assembly(Settings& out) : out_(out) {
@@ -285,7 +285,7 @@ class Assembly {
   Settings& out_;
 };
 
-/// What values demand of each other.
+/// Checks values that depend on each other.
 void check_together(Settings& settings, std::vector<Problem>& problems) {
   const auto report = [&](const Setting* setting, std::string message) {
     if (setting == nullptr) return;
@@ -297,7 +297,7 @@ void check_together(Settings& settings, std::vector<Problem>& problems) {
            fmt::format("{} is more than pool.max, {}", settings.pool.min, settings.pool.max));
   }
   if (settings.pool.down >= settings.pool.up) report(settings.find("pool.down"), "must be less than pool.up");
-  // Two names, one file: ':' is written as '.' there.
+  // Two names, one file: the file name has '.' for ':'.
   std::map<std::string, std::string> by_file;
   for (const auto& [name, limit] : settings.limits) {
     std::string file = name;
@@ -307,7 +307,7 @@ void check_together(Settings& settings, std::vector<Problem>& problems) {
     report(settings.find(joined({"limits", name, "capacity"}, true)),
            fmt::format("is the same limit as \"{}\"; give it one name", known->second));
   }
-  // A reach alone makes no limit.
+  // A reach without a capacity does not define a limit.
   for (auto limit = settings.limits.begin(); limit != settings.limits.end();) {
     if (limit->second.origin.kind != OriginKind::fallback) {
       ++limit;

@@ -1,8 +1,8 @@
 /// The settings, from five layers: defaults, the project's `stint.toml`, the user's `config.toml`, `STINT_…` in the
-/// environment, flags. Later wins, value by value, and every value knows where it comes from. A wrong value is reported
-/// and left out: the layer below it holds.
+/// environment, flags. Later wins, value by value, and every value has its origin. A wrong value is reported
+/// and ignored: the layer below it applies.
 ///
-/// `Settings` is what the program works with; `all` is the same as text, for `stint config`.
+/// `Settings` is what the program uses; `all` is the same as text, for `stint config`.
 #pragma once
 
 #include "agent/problem.hpp"
@@ -23,7 +23,7 @@ namespace stint::agent {
 
 inline constexpr std::size_t kSettingsFileMax = 256 * 1024;  ///< bytes
 
-/// `resized`: by hand, with `stint limits NAME=N`; it stands above all others until it is reset.
+/// `resized`: set with `stint limits NAME=N`; it overrides all others until it is reset.
 enum class OriginKind : std::uint8_t { fallback, project, user, environment, flag, resized };
 [[nodiscard]] std::string_view to_string(OriginKind kind) noexcept;
 
@@ -49,7 +49,7 @@ struct Setting {
 };
 
 inline constexpr std::string_view kPasswordMask = "***";
-/// An address as it may be shown, or given to a run: its password is `kPasswordMask`.
+/// An address that may be shown, or given to a run: its password is replaced by `kPasswordMask`.
 [[nodiscard]] std::string without_password(std::string address);
 
 enum class Reach : std::uint8_t { process, host, cluster };
@@ -91,13 +91,13 @@ struct Settings {
   Duration retention{};
   std::vector<Setting> all;  ///< by key
 
-  /// By its key as TOML writes it; quotes may be left out.
+  /// Finds a setting by its key as TOML writes it; quotes may be left out.
   [[nodiscard]] const Setting* find(std::string_view key) const;
 };
 
 struct SettingsText {
   OriginKind kind = OriginKind::project;
-  std::string file;  ///< as messages name it
+  std::string file;  ///< the name to use in messages
   std::string text;
 };
 struct FlagSetting {
@@ -116,12 +116,12 @@ struct LoadedSettings {
 };
 [[nodiscard]] LoadedSettings read_settings(const SettingsSources& sources);
 
-/// Reads both files, where they exist, and then the rest.
+/// Reads both files, if they exist, and then the rest.
 [[nodiscard]] LoadedSettings blocking_load_settings(const std::filesystem::path& root,
                                                     const EnvironmentVariables& environment,
                                                     std::span<const FlagSetting> flags = {});
 
-/// What `host = "auto"` stands for: one run for each GiB that is free, from 1 to 16.
+/// The value of `host = "auto"`: one run for each GiB that is free, from 1 to 16.
 [[nodiscard]] std::uint32_t automatic_capacity(std::uint64_t memory_available) noexcept;
 
 }  // namespace stint::agent

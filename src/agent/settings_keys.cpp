@@ -142,7 +142,7 @@ std::string_view expectation(SettingType type) noexcept {
     case count: return "a whole number such as 3 or \"400k\"";
     case number: return "a whole number";
     case duration: return "a duration such as \"20m\"";
-    case cost: return "an amount such as 2.50";
+    case cost: return "a cost such as 2.50";
     case ratio: return "a number from 0 to 1";
     case flag: return "true or false";
     case command: return "a list of program and arguments";

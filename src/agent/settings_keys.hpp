@@ -1,5 +1,5 @@
-/// The keys of the settings: one table from which reading, checking, suggestions, defaults, variables and
-/// `stint config` all work.
+/// The keys of the settings: one table for reading, checking, suggestions, defaults, variables and
+/// `stint config`.
 #pragma once
 
 #include "stint/error.hpp"
@@ -42,7 +42,7 @@ struct SettingKey {
 /// `pool.workers` → `STINT_POOL_WORKERS`; nothing for a key with a `*`.
 [[nodiscard]] std::string setting_variable(const SettingKey& key);
 
-/// The text in the form it is kept in, or what is wrong with it. Of a command there is no text.
+/// The normalized text of a value, or an error. A command has no text.
 [[nodiscard]] Result<std::string> check_setting(SettingType type, std::string_view text);
 /// "a duration such as 20m"
 [[nodiscard]] std::string_view expectation(SettingType type) noexcept;

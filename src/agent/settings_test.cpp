@@ -130,7 +130,7 @@ TEST(Settings, a_capacity_of_one_layer_keeps_the_reach_of_another) {
   EXPECT_EQ(loaded.settings.limits.at("gpu").origin.where, "config.toml");
 }
 
-TEST(Settings, a_misspelt_key_is_refused_with_the_one_that_was_meant) {
+TEST(Settings, a_misspelt_key_is_refused_with_a_suggestion) {
   EXPECT_EQ(said(project("stroe = \"sqlite\"\n")),
             "stint.toml:1:1: error: stroe: unknown key; did you mean 'store'?\n");
   EXPECT_EQ(said(project("[pool]\nworker = 1\n")),
@@ -170,7 +170,8 @@ TEST(Settings, wrong_values_are_errors_with_the_line_and_leave_the_layer_below) 
   holds("[pool]\nmin = 10\nmax = 5\n", "stint.toml:2: error: pool.min: 10 is more than pool.max, 5");
   holds("[land]\ngate = \"./dev check\"\n", "land.gate: expected a list of program and arguments, found the text");
   holds("[land]\ngate = []\n", "land.gate: names no program");
-  holds("[land]\ngate = [1]\n", "land.gate: expected a list of program and arguments, found a list of more than text");
+  holds("[land]\ngate = [1]\n",
+        "land.gate: expected a list of program and arguments, found a list with values that are not text");
   holds("store = \n", "stint.toml:1:");
   holds("a = 1\na = 2\n", "not valid TOML");
   EXPECT_EQ(project("[pool]\nworkers = \"x\"\n").settings.pool.workers, 10U);
@@ -184,13 +185,14 @@ TEST(Settings, wrong_values_are_errors_with_the_line_and_leave_the_layer_below) 
             std::string::npos);
 }
 
-TEST(Settings, what_is_no_text_is_refused) {
+TEST(Settings, input_that_is_not_text_is_refused) {
   using namespace std::string_literals;
-  EXPECT_EQ(said(project("a = 1\n[\0"s)), "stint.toml:2: error: a NUL byte: this is no text file; save it as UTF-8\n");
+  EXPECT_EQ(said(project("a = 1\n[\0"s)),
+            "stint.toml:2: error: contains a NUL byte: this is not a text file; save it as UTF-8\n");
   EXPECT_EQ(said(project("# \xff\n")), "stint.toml:1: error: not valid UTF-8; save it as UTF-8\n");
   EXPECT_TRUE(has_errors(project("[\x01").problems));
   EXPECT_EQ(said(project("store = \"memory\"\n[*]\n")),
-            "stint.toml:2: error: not valid TOML; a table's name stands between [ and ]\n");
+            "stint.toml:2: error: not valid TOML; write a table's name between [ and ]\n");
   EXPECT_TRUE(has_errors(project("[").problems));
   EXPECT_EQ(said(project("# ü\n[limits]\nü = 1\n")).find("stint.toml:3:1: error: not valid TOML"), 0U);
   EXPECT_EQ(said(project("[land]\ngate = [\"ü\"]\n")), "");
@@ -209,7 +211,8 @@ TEST(Settings, a_password_is_never_shown) {
             "postgres://u@h/x?a=b&password=***&sslpassword=***");
   EXPECT_EQ(without_password("postgres://h/x?password=geheim"), "postgres://h/x?password=***");
   EXPECT_EQ(without_password("/a/password=x"), "/a/password=x");
-  EXPECT_NE(said(project("store = \"postgres://u:geheim@db/x\"\n")).find("a password in a file"), std::string::npos);
+  EXPECT_NE(said(project("store = \"postgres://u:geheim@db/x\"\n")).find("the file contains a password"),
+            std::string::npos);
   EXPECT_EQ(said(project("store = \"postgres://u@db/x\"\n")), "");
   EXPECT_EQ(said(project("store = \"postgres://u:geheim@db/x\"\n")).find("geheim"), std::string::npos);
 }

@@ -25,7 +25,7 @@ void read_list(const toml::array& array, TomlValue& out) {
     if (text == nullptr) {
       out.kind = TomlValue::Kind::other;
       out.list.clear();
-      out.found = "a list of more than text";
+      out.found = "a list with values that are not text";
       return;
     }
     out.list.push_back(text->get());
@@ -75,7 +75,7 @@ void walk(const toml::table& table, std::vector<std::string>& path, std::vector<
   }
 }
 
-/// The first line that begins like a table's header and has no name. The asserts don't tell where they are.
+/// The first line that begins like a table's header and has no name. The asserts don't report a position.
 int line_of_bad_header(std::string_view text) {
   int line = 0;
   while (!text.empty()) {
@@ -104,7 +104,7 @@ std::vector<TomlValue> flatten_toml(std::string_view text, ProblemList& problems
   } catch (const toml::parse_error& error) {
     problems.error(place_of(error.source()), "", fmt::format("not valid TOML: {}", excerpt(error.description(), 200)));
   } catch (const TomlAssert&) {
-    problems.error({line_of_bad_header(text), 0}, "", "not valid TOML", "a table's name stands between [ and ]");
+    problems.error({line_of_bad_header(text), 0}, "", "not valid TOML", "write a table's name between [ and ]");
   }
   return out;
 }

@@ -16,7 +16,7 @@ constexpr std::string_view kThis = "this";
 struct Tag {
   enum class Kind : std::uint8_t { value, open_if, open_unless, open_each, otherwise, close, remark };
   Kind kind = Kind::value;
-  std::string name;  // the argument; of a close, the block's word
+  std::string name;  // the argument; for a closing tag, the block's keyword
   std::size_t begin = 0;
   std::size_t end = 0;  // after the braces
 };
@@ -31,7 +31,7 @@ std::size_t backslashes_before(std::string_view text, std::size_t position) noex
 
 }  // namespace
 
-/// Recursive descent over the text. Stops at the first error: what follows a broken tag is guesswork.
+/// Recursive descent over the text. Stops at the first error: anything after a broken tag is guesswork.
 class TemplateParser {
  public:
   explicit TemplateParser(std::string_view text) : text_(text) {}
@@ -57,7 +57,7 @@ class TemplateParser {
     error_ = TemplateError{line_of(text_, at), static_cast<int>(column) + 1, std::move(message), std::move(suggestion)};
   }
 
-  /// Nodes up to the end of the text, or to an {{else}} or {{/…}} that belongs to whoever opened this block.
+  /// Nodes up to the end of the text, or to an {{else}} or {{/…}} that belongs to the enclosing block.
   std::vector<Node> block(int depth, std::optional<Tag>& end) {
     std::vector<Node> nodes;
     end.reset();
@@ -83,7 +83,7 @@ class TemplateParser {
     const std::string word = each ? "each" : tag.kind == Tag::Kind::open_if ? "if" : "unless";
     Node node{each ? Kind::each : Kind::branch, tag.name, tag.kind == Tag::Kind::open_unless, {}, {}};
     if (depth >= Template::kDepthMax) {
-      fail(tag.begin, fmt::format("more than {} blocks within each other", Template::kDepthMax), "");
+      fail(tag.begin, fmt::format("more than {} nested blocks", Template::kDepthMax), "");
       return node;
     }
     use(tag);
@@ -94,20 +94,20 @@ class TemplateParser {
     if (end && end->kind == Tag::Kind::otherwise) node.otherwise = block(depth + 1, end);
     if (error_) return node;
     if (!end) {
-      fail(tag.begin, fmt::format("{{{{#{} {}}}}} is never closed", word, tag.name),
+      fail(tag.begin, fmt::format("{{{{#{} {}}}}} is not closed", word, tag.name),
            fmt::format("end it with {{{{/{}}}}}", word));
     } else if (end->kind != Tag::Kind::close || end->name != word) {
-      fail(end->begin, fmt::format("{{{{{}}}}} stands where {{{{/{}}}}} must", described(*end), word), "");
+      fail(end->begin, fmt::format("found {{{{{}}}}} where {{{{/{}}}}} is expected", described(*end), word), "");
     }
     return node;
   }
 
   void use(const Tag& tag) {
     if (tag.name == kThis) {
-      if (each_depth_ == 0) fail(tag.begin, "{{this}} has a meaning only within {{#each}}", "");
+      if (each_depth_ == 0) fail(tag.begin, "{{this}} is only valid within {{#each}}", "");
       return;
     }
-    // Counted on from the last name: a long template with many tags must not be read anew for each.
+    // Counts lines from the last name on: a long template with many tags must not be scanned again for each.
     for (; line_at_ < tag.begin; ++line_at_) {
       if (text_[line_at_] != '\n') continue;
       ++line_;
@@ -116,7 +116,7 @@ class TemplateParser {
     result_.names_.push_back({tag.name, line_, static_cast<int>(tag.begin - line_begin_) + 1});
   }
 
-  /// Takes the text up to the next tag, and the tag. None: the text ended.
+  /// Consumes the text up to the next tag, and the tag. Nothing: the text ended.
   std::optional<Tag> take_text(std::vector<Node>& nodes) {
     std::string out;
     std::optional<Tag> tag;
@@ -147,7 +147,7 @@ class TemplateParser {
     return tag;
   }
 
-  /// A block tag or remark that has a line to itself takes the line with it.
+  /// A block tag or comment that is alone on its line removes the line.
   void drop_line(const Tag& tag, std::string& before) {
     std::size_t begin = tag.begin;
     while (begin > 0 && is_blank(text_[begin - 1])) --begin;
@@ -164,7 +164,8 @@ class TemplateParser {
       fail(begin, fmt::format("more than {} tags", Template::kTagsMax), "");
       return std::nullopt;
     }
-    const bool triple = text_.substr(begin + 2).starts_with('{');  // Handlebars' word for "without escaping": as ours
+    const bool triple =
+        text_.substr(begin + 2).starts_with('{');  // Handlebars' syntax for "without escaping"; same meaning here
     const std::size_t inside = begin + (triple ? 3 : 2);
     const bool long_remark = text_.substr(inside).starts_with("!--");
     const std::string_view closing = long_remark ? "--}}" : triple ? "}}}" : "}}";
@@ -172,7 +173,7 @@ class TemplateParser {
     const std::string_view reach = remark ? text_ : text_.substr(0, inside + Template::kTagMax + closing.size());
     const std::size_t end = reach.find(closing, inside);
     if (end == std::string_view::npos) {
-      fail(begin, fmt::format("'{}' is never closed by '{}'", triple ? "{{{" : "{{", closing),
+      fail(begin, fmt::format("'{}' is not closed by '{}'", triple ? "{{{" : "{{", closing),
            "write \\{{ for a literal {{");
       return std::nullopt;
     }
@@ -246,7 +247,7 @@ class TemplateRenderer {
  private:
   using Kind = Template::Kind;
 
-  /// The values of a name; `item` is what {{this}} stands for.
+  /// The values of a name; `item` is the value of {{this}}.
   std::pair<const std::string*, std::size_t> values_of(const std::string& name, const std::string* item) const {
     if (name == kThis && item != nullptr) return {item, 1};
     const auto found = values_.find(name);

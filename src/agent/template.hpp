@@ -1,9 +1,9 @@
 /// Templates of prompts, titles and commands: `{{arg}}`, `{{#if arg}}…{{else}}…{{/if}}`, `{{#unless arg}}`,
-/// `{{#each arg}}…{{this}}…{{/each}}`, `{{! a remark }}`. A small part of Handlebars, without its escaping.
+/// `{{#each arg}}…{{this}}…{{/each}}`, `{{! a comment }}`. A small part of Handlebars, without its escaping.
 ///
-/// Values are data: they are copied byte for byte and never read as a template again. Which arguments a template names
-/// is known once it is parsed, so a wrong name is found when a file is loaded, not when it runs. `\{{` is a literal
-/// `{{`; of the backslashes before `{{`, two make one. A line that holds nothing but one block tag or remark leaves no
+/// Values are data: they are copied byte for byte and never parsed as a template. The arguments that a template names
+/// are known once it is parsed, so a wrong name is found when a file is loaded, not when it runs. `\{{` is a literal
+/// `{{`; of the backslashes before `{{`, two make one. A line that holds nothing but one block tag or comment leaves no
 /// empty line behind.
 #pragma once
 
@@ -27,8 +27,8 @@ struct TemplateError {
 
 class Template {
  public:
-  static constexpr int kDepthMax = 16;                          ///< blocks within blocks
-  static constexpr std::size_t kTagMax = 256;                   ///< bytes between {{ and }}, but for remarks
+  static constexpr int kDepthMax = 16;                          ///< nested blocks
+  static constexpr std::size_t kTagMax = 256;                   ///< bytes between {{ and }}, except in comments
   static constexpr std::size_t kTagsMax = 10'000;               ///< in one template
   static constexpr std::size_t kRenderedMax = 4 * 1024 * 1024;  ///< bytes; nested {{#each}} multiply
 

@@ -1,4 +1,4 @@
-// Whatever a value holds, it comes out byte for byte; whatever a text holds, it can be written as a template.
+// Any value is rendered byte for byte; any text can be written as a template.
 #include "agent/template.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace stint::agent {
 namespace {
 
-/// Text that is mostly made of what templates are made of.
+/// Text that consists mostly of template syntax.
 rc::Gen<std::string> tricky() {
   return rc::gen::map(rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
                           "{{", "}}", "{", "}", "\\", "\\{{", "#if x", "{{x}}", "{{/if}}", "{{else}}", "this", " ",

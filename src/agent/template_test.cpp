@@ -38,7 +38,7 @@ TEST(Template, branches_on_whether_a_value_was_given) {
   EXPECT_EQ(rendered(text, {{"x", {"1"}}}), "yes 1");
   EXPECT_EQ(rendered(text), "no!");
   EXPECT_EQ(rendered(text, {{"x", {""}}}), "no!");
-  EXPECT_EQ(rendered(text, {{"x", {"false"}}}), "yes false");  // a value is data, also this one
+  EXPECT_EQ(rendered(text, {{"x", {"false"}}}), "yes false");  // a value is data, even this one
 }
 
 TEST(Template, repeats_for_each_value) {
@@ -70,23 +70,23 @@ TEST(Template, errors_name_line_and_column) {
   const TemplateError open = refused("one\ntwo {{#if x}} three");
   EXPECT_EQ(open.line, 2);
   EXPECT_EQ(open.column, 5);
-  EXPECT_EQ(open.message, "{{#if x}} is never closed");
+  EXPECT_EQ(open.message, "{{#if x}} is not closed");
   EXPECT_EQ(open.suggestion, "end it with {{/if}}");
   EXPECT_EQ(refused("{{#if x}}\n{{/each}}").line, 2);
-  EXPECT_EQ(refused("{{#if x}}\n{{/each}}").message, "{{/each}} stands where {{/if}} must");
-  EXPECT_EQ(refused("{{#if x}}{{else}}{{else}}{{/if}}").message, "{{else}} stands where {{/if}} must");
+  EXPECT_EQ(refused("{{#if x}}\n{{/each}}").message, "found {{/each}} where {{/if}} is expected");
+  EXPECT_EQ(refused("{{#if x}}{{else}}{{else}}{{/if}}").message, "found {{else}} where {{/if}} is expected");
   EXPECT_EQ(refused("{{/if}}").message, "{{/if}} closes no block");
   EXPECT_EQ(refused("{{else}}").message, "{{else}} closes no block");
   EXPECT_EQ(refused("\n\n {{this}}").column, 2);
   EXPECT_EQ(refused("${{ secrets.KEY }}").suggestion, "write \\{{ for a literal {{");
-  EXPECT_EQ(refused("a {{ b").message, "'{{' is never closed by '}}'");
+  EXPECT_EQ(refused("a {{ b").message, "'{{' is not closed by '}}'");
   EXPECT_FALSE(Template::parse("{{}}"));
   EXPECT_FALSE(Template::parse("{{#if}}{{/if}}"));
   EXPECT_FALSE(Template::parse("{{#with x}}{{/with}}"));
   EXPECT_FALSE(Template::parse("{{~x~}}"));
 }
 
-TEST(Template, knows_the_names_it_uses) {
+TEST(Template, lists_the_names_it_uses) {
   const auto parsed = Template::parse("{{a}}\n {{#if b}}{{#each c}}{{this}}{{/each}}\n{{a}}{{/if}}");
   ASSERT_TRUE(parsed);
   std::string all;
@@ -102,7 +102,7 @@ TEST(Template, nesting_tags_and_output_are_bounded) {
     deep += "{{#if x}}";
     closing += "{{/if}}";
   }
-  EXPECT_NE(refused(deep + closing).message.find("blocks within each other"), std::string::npos);
+  EXPECT_NE(refused(deep + closing).message.find("nested blocks"), std::string::npos);
   EXPECT_TRUE(Template::parse(deep.substr(9) + closing.substr(7)));
 
   std::string many;
@@ -113,7 +113,7 @@ TEST(Template, nesting_tags_and_output_are_bounded) {
   const auto large = Template::parse("{{#each x}}{{#each x}}{{this}}{{/each}}{{/each}}");
   ASSERT_TRUE(large);
   EXPECT_FALSE(large->render(values));
-  // Nothing is written, but the loop would take for ever.
+  // Nothing is written, but the loop would take forever.
   const Values empty{{"x", std::vector<std::string>(10'000, "")}};
   const auto idle = Template::parse("{{#each x}}{{#each x}}{{#each x}}{{this}}{{/each}}{{/each}}{{/each}}");
   ASSERT_TRUE(idle);

@@ -1,4 +1,4 @@
-/// A folder of its own for one test, gone when the test is over.
+/// A temporary folder for one test, removed when the test is over.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -28,7 +28,7 @@ std::optional<std::string> closest_of(std::string_view word, std::span<const Tex
 
 bool is_upper(char c) noexcept { return c >= 'A' && c <= 'Z'; }
 
-/// Bytes of the character that begins here; 0 if none does.
+/// Length in bytes of the UTF-8 character that begins here; 0 if it is invalid.
 std::size_t character_size(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -100,7 +100,7 @@ std::string snake_case(std::string_view key) {
 
 std::optional<std::size_t> utf8_error(std::string_view text) noexcept {
   for (std::size_t at = 0; at < text.size();) {
-    std::uint64_t eight = 0;  // most text is plain: eight characters at a time
+    std::uint64_t eight = 0;  // most text is ASCII: eight characters at a time
     if (text.size() - at >= sizeof(eight)) {
       std::memcpy(&eight, text.data() + at, sizeof(eight));
       if ((eight & 0x8080808080808080) == 0) {

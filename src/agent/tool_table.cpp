@@ -81,7 +81,7 @@ Names in_table(std::string_view name, Dialect dialect) {
   return {};
 }
 
-/// A tool of an MCP server, as each of them writes it.
+/// A tool of an MCP server, in the notation of each dialect.
 std::optional<std::string> mcp_name(std::string_view name, Dialect dialect) {
   const auto plain = [](std::string_view text) {
     return !text.empty() && std::ranges::all_of(text, [](char c) {
@@ -104,7 +104,7 @@ std::optional<std::string> mcp_name(std::string_view name, Dialect dialect) {
   return std::nullopt;
 }
 
-/// A rule of a command, in the words that may stand in parentheses; nothing: it can't be written there.
+/// A rule of a command, as it is written in parentheses; nothing: it can't be expressed.
 std::optional<std::string> shell_rule(std::string_view pattern) {
   if (pattern.empty() || pattern.find_first_of("(),?\"'\\\n\r\t") != std::string_view::npos) return std::nullopt;
   return fmt::format("Bash({})", pattern);
@@ -138,7 +138,7 @@ class Reader {
   }
 
  private:
-  /// What both allow, and nothing that one of them denies.
+  /// Allows what both allow, and nothing that one of them denies.
   void restrict_to(const ForeignTools& other) {
     for (const std::string& name : other.denied) {
       if (!contains(tools_.denied, name)) tools_.denied.push_back(name);
@@ -163,7 +163,7 @@ class Reader {
 
   void read_tools(const YamlNode& node) {
     if (node.kind == YamlNode::Kind::null) return;
-    if (node.kind == YamlNode::Kind::map) {  // opencode's: {write: false}, what is not named is allowed
+    if (node.kind == YamlNode::Kind::map) {  // opencode's: {write: false}; tools that are not named are allowed
       for (const YamlNode& item : node.items) read_switch(item, item.text == "true");
       return;
     }
@@ -195,7 +195,8 @@ class Reader {
       return;
     }
     for (const YamlNode& item : node.items) {
-      if (item.key == "external_directory" || item.key == "doom_loop") continue;  // permissions: of Stint keep these
+      if (item.key == "external_directory" || item.key == "doom_loop")
+        continue;  // governed by Stint's own permissions:
       if (item.key == "*" && item.kind == YamlNode::Kind::scalar) {
         tools_ = {};
         if (!allows(item)) tools_.allowed.emplace();
@@ -206,21 +207,21 @@ class Reader {
       }
     }
   }
-  /// What has to be asked for is denied.
+  /// `ask` counts as `deny`.
   bool allows(const YamlNode& item) {
     if (item.text == "ask") {
       fields_.problems().warning(item.place, "permission",
-                                 fmt::format("'{}' is denied: nobody can be asked", excerpt(item.key)));
+                                 fmt::format("'{}' is denied: a run can't ask a person", excerpt(item.key)));
     } else if (item.text != "allow" && item.text != "deny") {
       fields_.expected(item, "permission." + item.key, "allow, ask or deny");
     }
     return item.text == "allow";
   }
-  /// Commands by pattern: the last that fits decides. Of other tools a pattern that denies denies the tool.
+  /// Commands by pattern: the last match decides. For other tools a pattern that denies denies the whole tool.
   void read_patterns(const YamlNode& item) {
     const Names names = tools_named(item.key, dialect_);
     const bool shell = names == Names{"Bash"};
-    bool others = true;  // what no pattern names is allowed
+    bool others = true;  // commands that no pattern names are allowed
     Names allowed, denied;
     for (const YamlNode& rule : item.items) {
       const bool on = allows(rule);
@@ -238,7 +239,7 @@ class Reader {
         if (shell) return cannot_keep(rule.key_place, "permission", rule.key);
         fields_.problems().warning(
             rule.key_place, "permission",
-            fmt::format("all of '{}' is denied: Stint keeps patterns of commands only", item.key));
+            fmt::format("all of '{}' is denied: Stint supports patterns for commands only", item.key));
         others = false;
       }
     }
@@ -268,7 +269,7 @@ class Reader {
     const Names ours = tools_named(name, dialect_);
     if (ours.empty()) {
       fields_.problems().warning(at, std::string(key),
-                                 fmt::format("'{}' is no tool that Stint knows of {}; the agent does without it",
+                                 fmt::format("'{}' is not a tool of {} that Stint knows; the agent runs without it",
                                              excerpt(name), to_string(dialect_)));
       return;
     }
@@ -287,7 +288,7 @@ class Reader {
   }
   void cannot_keep(Place at, std::string_view key, std::string_view name) {
     fields_.problems().error(at, std::string(key), fmt::format("'{}' can't be denied here", excerpt(name)),
-                             "say tools: and permissions: in a file of .stint/agents");
+                             "set tools: and permissions: in a file in .stint/agents");
   }
 
   Fields& fields_;
@@ -305,14 +306,14 @@ std::vector<std::string> tools_named(std::string_view name, Dialect dialect) {
   const std::string_view base = trimmed(name.substr(0, open));
   Names found = in_table(base, dialect);
   if (found.empty() && dialect == Dialect::github && base.contains('/')) {
-    found = in_table(base.substr(0, base.find('/')), dialect);  // a set of the editor's: search/codebase
+    found = in_table(base.substr(0, base.find('/')), dialect);  // a tool set of the editor: search/codebase
   }
   if (found.empty()) {
     const std::optional<std::string> mcp = mcp_name(name, dialect);
     return mcp ? Names{*mcp} : Names();
   }
   if (open == std::string_view::npos) return found;
-  // run_shell_command(git log): commands that begin so
+  // run_shell_command(git log): commands with this prefix
   if (found != Names{"Bash"} || !name.ends_with(')')) return {};
   Names rules;
   for (const std::string& rule : split_commas(name.substr(open + 1, name.size() - open - 2))) {

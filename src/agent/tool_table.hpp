@@ -1,7 +1,7 @@
-/// What a foreign file says about tools, in one vocabulary: the names of Claude Code's tools, a rule in parentheses
-/// behind them (`Bash(git log:*)`). Copilot's, opencode's and Gemini's names are mapped by a table. What is denied
-/// there is denied here; what can only be asked for is denied, too, since nobody is there to be asked. A name that no
-/// table knows is left out of what is allowed, with a warning; in what is denied it is an error.
+/// The tools of a foreign file in one vocabulary: the names of Claude Code's tools, with a rule in parentheses
+/// behind them (`Bash(git log:*)`). A table maps the names of Copilot, opencode and Gemini. What is denied
+/// there is denied here; what needs a confirmation is denied, too, since a run can't ask a person. An unknown name is
+/// left out of the allowed tools, with a warning; among the denied tools it is an error.
 #pragma once
 
 #include "agent/fields.hpp"
@@ -19,10 +19,10 @@ struct ForeignTools {
   std::vector<std::string> denied;
 };
 
-/// Reads `tools`, `disallowed_tools` and, of opencode, `permission`.
+/// Reads `tools`, `disallowed_tools` and, for opencode, `permission`.
 [[nodiscard]] ForeignTools read_tools(Fields& fields, domain::Dialect dialect);
 
-/// The names of Claude Code that a tool's name stands for; none: it is not known. Whatever its case.
+/// The names of Claude Code that a tool's name maps to; none: unknown. Ignores case.
 [[nodiscard]] std::vector<std::string> tools_named(std::string_view name, domain::Dialect dialect);
 
 }  // namespace stint::agent

@@ -27,17 +27,17 @@ constexpr std::string_view kFolders = "folders";
 constexpr std::string_view kStores = "stores";
 constexpr std::string_view kTokens = "tokens";
 
-/// A record's file is named by this hash of the path. A collision costs one of two projects its trust, never gives it:
-/// the path stands in the record.
+/// A record's file is named by this hash of the path. A collision costs one of two projects its trust, never grants it:
+/// the record contains the path.
 std::string record_name(const fs::path& identity) {
   std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
   for (const char c : identity.native()) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   return fmt::format("{:016x}", hash);
 }
 
-/// Which folder it is, beyond its path. Inodes are given out again: a folder that was deleted and made anew often has
-/// the same, and only its birth time tells. Device numbers change from boot to boot on some file systems, so they are
-/// no part of it. Where a file system keeps no birth time it is 0.
+/// Identifies a folder beyond its path. Inodes are reused: a folder that was deleted and created again often has
+/// the same one, and only its birth time differs. Device numbers change from boot to boot on some file systems, so they
+/// are not part of it. On a file system without birth times it is 0.
 struct FolderIdentity {
   std::uint64_t inode = 0;
   std::uint64_t born = 0;  // nanoseconds since 1970
@@ -62,7 +62,7 @@ struct Record {
   fs::path identity;
 };
 
-/// A number at the beginning of `text`, and the space after it; both are taken off.
+/// Consumes a number at the beginning of `text`, and the space after it.
 bool take_number(std::string_view& text, std::uint64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const auto used = static_cast<std::size_t>(end - text.data());
@@ -71,20 +71,20 @@ bool take_number(std::string_view& text, std::uint64_t& number) {
   return true;
 }
 
-/// `inode birth path`; the path is last, for it may hold anything.
+/// `inode birth path`; the path is last, since it may contain anything.
 Result<Record> blocking_read_record(const fs::path& file) {
   STINT_TRY(const std::string text, blocking_read_file(file, kRecordMax));
   struct stat status{};
   if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid() ||
       (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return fail(Errc::denied, fmt::format("{} belongs to another user or may be written by one; remove it, then say "
+    return fail(Errc::denied, fmt::format("{} belongs to another user or is writable by others: remove it, then run "
                                           "`stint trust` again",
                                           file.string()));
   }
   Record record;
   std::string_view rest = text;
   if (!take_number(rest, record.folder.inode) || !take_number(rest, record.folder.born)) {
-    return fail(Errc::invalid, fmt::format("{} is no record of trust; remove it", file.string()));
+    return fail(Errc::invalid, fmt::format("{} is not a valid trust record: remove it", file.string()));
   }
   record.identity = rest;
   return record;
@@ -95,7 +95,7 @@ bool holds(const Record& record) {
   return now && *now == record.folder;
 }
 
-/// The users whose files may decide what this one runs: itself; for root also who became root by sudo.
+/// The users whose files may decide what this user runs: itself; for root also the user that called sudo.
 bool is_own(uid_t owner, const EnvironmentVariables& environment) {
   if (owner == ::geteuid()) return true;
   const auto sudo = environment.find("SUDO_UID");
@@ -112,7 +112,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 namespace {
 
-/// Whether `records` has one of this very folder.
+/// Whether `records` has a record of exactly this folder.
 Result<bool> blocking_is_recorded(const fs::path& records, const fs::path& folder) {
   const Result<Record> record = blocking_read_record(records / record_name(folder));
   if (!record && record.error() == Errc::unavailable) return false;
@@ -130,9 +130,9 @@ Result<> blocking_record(const fs::path& records, const fs::path& folder) {
 
 namespace {
 
-/// Whether the repository names this worktree, but it is not the one that git made for that entry: both ends are born
-/// with `git worktree add`. One that was copied, or unpacked where a deleted worktree has left its entry, needs a trust
-/// of its own. False where a file system keeps no birth times.
+/// Whether the repository names this worktree, but git did not create it for that entry: `git worktree add` creates
+/// both ends at the same time. One that was copied, or unpacked where a deleted worktree has left its entry, needs its
+/// own trust. False on a file system without birth times.
 bool is_successor(const Project& project) {
   constexpr std::uint64_t kApartMax = 2'000'000'000;  // nanoseconds; git needs milliseconds
   if (!project.is_worktree()) return false;
@@ -173,7 +173,7 @@ Result<> blocking_check_owner(const fs::path& state, const Project& project, con
     if (trusted) return {};
     return fail(Errc::denied,
                 fmt::format("{} belongs to another user (uid {}), whose files would decide what runs here. If that is "
-                            "meant, say `stint trust` there",
+                            "intended, run `stint trust` there",
                             path.string(), status.st_uid));
   }
   return {};
@@ -195,9 +195,9 @@ bool blocking_is_program_allowed(const fs::path& state, const std::string& progr
 
 Result<> blocking_allow_folder(const fs::path& state, const fs::path& folder) {
   const auto known = blocking_is_folder_allowed(state, folder);
-  if (known && *known) return {};  // mostly: saves the write
+  if (known && *known) return {};  // the usual case: saves the write
   const auto entries = blocking_list_folder(state / kFolders, kFolderRecordsMax);
-  if (entries && entries->more) {  // those of folders that are gone
+  if (entries && entries->more) {  // removes those of folders that are gone
     for (const std::string& name : entries->names) {
       const Result<Record> record = blocking_read_record(state / kFolders / name);
       std::error_code ignored;
@@ -231,8 +231,8 @@ Result<> blocking_check_links(const fs::path& state, const Project& project) {
     STINT_TRY(const bool trusted, blocking_is_trusted(state, project));
     if (trusted) return {};
     return fail(Errc::denied,
-                fmt::format("{} is a symbolic link: Stint would keep its files elsewhere. Remove it, or say "
-                            "`stint trust` there if that is meant",
+                fmt::format("{} is a symbolic link: Stint would write its files elsewhere. Remove it, or run "
+                            "`stint trust` there if that is intended",
                             path.string()));
   }
   return {};
@@ -305,17 +305,16 @@ std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent, con
   }
   if (!agent.driver_args.empty()) out.push_back({fmt::format("{} {}", cli, joined(agent.driver_args)), where});
   if (agent.permissions == domain::Permissions::full && !driver.runs_command) {
-    out.push_back({fmt::format("{} with permissions: full, which is never asked or refused anything", cli), where});
+    out.push_back({fmt::format("{} with permissions: full, which runs everything without asking", cli), where});
   }
   if (driver.grants_tools && agent.tool_names) {
     for (const std::string& name : *agent.tool_names) {
       const bool unasked = name.contains('(') || name.starts_with("mcp__");
-      if (unasked) out.push_back({fmt::format("{} with {}, which it then does without asking", cli, name), where});
+      if (unasked) out.push_back({fmt::format("{} with {}, which it then uses without asking", cli, name), where});
     }
   }
   if (agent.home == domain::AgentHome::slot && !driver.runs_command) {
-    out.push_back(
-        {fmt::format("{} with home: slot, which leaves out what your own settings of it forbid", cli), where});
+    out.push_back({fmt::format("{} with home: slot, which ignores the restrictions of your own settings", cli), where});
   }
   if (driver.always_reads_checkout) {
     out.push_back({fmt::format("{}, which starts the hooks and MCP servers that this checkout names", cli), where});
@@ -325,7 +324,7 @@ std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent, con
 
 namespace {
 
-/// An address, or a folder of the checkout's choice. The words (sqlite, memory) stay within the user's own places.
+/// An address, or a folder that the checkout chooses. The words (sqlite, memory) stay within the user's own folders.
 bool decides_where_data_goes(const Setting& setting) {
   const std::string& first = setting.path[0];
   return (first == "store" && setting.text.find("://") != std::string::npos) ||
@@ -349,7 +348,7 @@ std::vector<TrustedThing> things_that_need_trust(const Catalogue& catalogue, con
     for (TrustedThing& thing : things_that_need_trust(agent, driver)) out.push_back(std::move(thing));
   }
   for (const Setting& setting : settings.all) {
-    if (setting.origin.kind != OriginKind::project) continue;  // the user's own are the user's
+    if (setting.origin.kind != OriginKind::project) continue;  // the user's own settings need no trust
     const std::string& first = setting.path[0];
     const bool sends_keys = first == "accounts" || (first == "models" && setting.path.back() == "endpoint");
     if (first == "land") out.push_back({joined(setting.list), describe(setting.origin)});
@@ -360,7 +359,7 @@ std::vector<TrustedThing> things_that_need_trust(const Catalogue& catalogue, con
 }
 
 Error untrusted(const Project& project, const TrustedThing& thing) {
-  return {Errc::denied, fmt::format("{} is not trusted, and {} asks for: {}. Look at it, then say `stint trust` there",
+  return {Errc::denied, fmt::format("{} is not trusted, and {} asks for: {}. Review it, then run `stint trust` there",
                                     project.root.string(), thing.where, excerpt(thing.what, 200))};
 }
 

@@ -26,7 +26,7 @@ class Trust : public ::testing::Test {
   const fs::path state_ = folder_ / "state";
 };
 
-TEST_F(Trust, nothing_is_trusted_before_it_was_said) {
+TEST_F(Trust, nothing_is_trusted_by_default) {
   EXPECT_FALSE(trusted("repo"));
   EXPECT_TRUE(blocking_list_trust(state_).value().empty());
   EXPECT_FALSE(blocking_revoke_trust(state_, project("repo")).value());
@@ -37,7 +37,7 @@ TEST_F(Trust, covers_the_repository_and_its_worktrees_and_nothing_else) {
   EXPECT_TRUE(trusted("repo"));
   EXPECT_TRUE(trusted("wt"));
   EXPECT_FALSE(trusted("other"));
-  ASSERT_TRUE(blocking_trust(state_, project("repo")));  // again: no harm
+  ASSERT_TRUE(blocking_trust(state_, project("repo")));  // repeating it is harmless
   ASSERT_EQ(blocking_list_trust(state_).value().size(), 1U);
   EXPECT_EQ(blocking_list_trust(state_).value()[0].identity, folder_ / "repo/.git");
 }
@@ -50,16 +50,16 @@ TEST_F(Trust, ends_when_it_is_revoked) {
   EXPECT_TRUE(trusted("other"));
 }
 
-TEST_F(Trust, ends_when_another_repository_stands_at_the_place) {
+TEST_F(Trust, ends_when_another_repository_takes_the_path) {
   ASSERT_TRUE(blocking_trust(state_, project("repo")));
-  fs::rename(folder_ / "repo", folder_ / "moved");  // kept, so that its inode is not given to the next
+  fs::rename(folder_ / "repo", folder_ / "moved");  // kept, so that its inode is not reused
   folder_.write("repo/.git/HEAD", "x");
   EXPECT_FALSE(trusted("repo"));
   EXPECT_FALSE(trusted("moved"));
   EXPECT_FALSE(blocking_list_trust(state_).value().at(0).holds);
 }
 
-TEST_F(Trust, ends_when_the_repository_is_made_anew) {
+TEST_F(Trust, ends_when_the_repository_is_recreated) {
   for (int i = 0; i < 10; ++i) {  // the next folder often gets the inode of the last
     ASSERT_TRUE(blocking_trust(state_, project("repo")));
     fs::remove_all(folder_ / "repo");
@@ -76,13 +76,13 @@ TEST_F(Trust, a_program_is_allowed_by_its_whole_name) {
   EXPECT_FALSE(blocking_is_program_allowed(state_, ""));
 }
 
-TEST_F(Trust, a_folder_is_allowed_until_it_is_made_anew) {
+TEST_F(Trust, a_folder_is_allowed_until_it_is_recreated) {
   EXPECT_FALSE(blocking_is_folder_allowed(state_, folder_ / "other").value());
   ASSERT_TRUE(blocking_allow_folder(state_, folder_ / "other"));
   ASSERT_TRUE(blocking_allow_folder(state_, folder_ / "other"));
   EXPECT_TRUE(blocking_is_folder_allowed(state_, folder_ / "other").value());
   EXPECT_FALSE(blocking_is_folder_allowed(state_, folder_ / "repo").value());
-  EXPECT_FALSE(trusted("other")) << "to run something there is not to trust it";
+  EXPECT_FALSE(trusted("other")) << "running something there does not trust it";
   fs::rename(folder_ / "other", folder_ / "moved");
   fs::create_directories(folder_ / "other");
   EXPECT_FALSE(blocking_is_folder_allowed(state_, folder_ / "other").value());
@@ -95,7 +95,7 @@ TEST_F(Trust, records_of_folders_that_are_gone_do_not_pile_up) {
   ASSERT_TRUE(blocking_allow_folder(state_, folder_ / "repo"));
   EXPECT_TRUE(blocking_is_folder_allowed(state_, folder_ / "repo").value());
   EXPECT_LT(std::distance(fs::directory_iterator(state_ / "folders"), {}), 10);
-  // At most so many are looked at, in no particular order; what is still there stays.
+  // At most this many are visited, in no particular order; records of existing folders stay.
   EXPECT_TRUE(blocking_is_folder_allowed(state_, folder_ / "kept").value());
 }
 
@@ -109,7 +109,7 @@ TEST_F(Trust, homes_of_agents_lie_below_the_users_state_and_belong_to_one_reposi
   EXPECT_NE(blocking_find_homes_of_agents(state_, project("repo")).value(), first);
 }
 
-TEST_F(Trust, a_record_that_others_may_write_is_not_believed) {
+TEST_F(Trust, a_record_writable_by_others_is_refused) {
   ASSERT_TRUE(blocking_trust(state_, project("repo")));
   const fs::path record = fs::directory_iterator(state_ / "trust")->path();
   fs::permissions(record, fs::perms::others_write, fs::perm_options::add);
@@ -118,7 +118,7 @@ TEST_F(Trust, a_record_that_others_may_write_is_not_believed) {
   EXPECT_EQ(answer.error(), Errc::denied);
 }
 
-TEST_F(Trust, a_damaged_record_is_not_believed) {
+TEST_F(Trust, a_damaged_record_is_refused) {
   ASSERT_TRUE(blocking_trust(state_, project("repo")));
   const fs::path record = fs::directory_iterator(state_ / "trust")->path();
   for (const char* const text : {"", "12", "x /a", "12\n/a", "12 /a", "12 13", "12 x /a"}) {
@@ -147,7 +147,7 @@ TEST_F(Trust, outside_a_repository_it_belongs_to_the_folder) {
   EXPECT_TRUE(trusted("plain"));
 }
 
-TEST(TrustedThings, are_what_a_checkout_would_run_or_send_keys_to) {
+TEST(TrustedThings, cover_everything_a_checkout_would_run_or_send_keys_to) {
   Catalogue catalogue;
   domain::Agent agent;
   agent.name = "a";
@@ -177,11 +177,11 @@ TEST(TrustedThings, are_what_a_checkout_would_run_or_send_keys_to) {
     all += thing.where + ": " + thing.what + "\n";
   EXPECT_EQ(all,
             "a.md: ./x {{pr}}\na.md: claude --mcp-config evil.json\n"
-            "a.md: claude with permissions: full, which is never asked or refused anything\n"
+            "a.md: claude with permissions: full, which runs everything without asking\n"
             "a.md: codex, which starts the hooks and MCP servers that this checkout names\nstint.toml:3: ./dev check\n"
             "stint.toml:5: models.\"a/b\".endpoint = https://evil.example\n");
   EXPECT_EQ(untrusted({"/p", {}, {}}, {"./x", "a.md"}).what(),
-            "/p is not trusted, and a.md asks for: ./x. Look at it, then say `stint trust` there");
+            "/p is not trusted, and a.md asks for: ./x. Review it, then run `stint trust` there");
 }
 
 }  // namespace

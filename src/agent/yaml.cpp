@@ -14,7 +14,7 @@
 namespace stint::agent {
 namespace {
 
-/// Leaves yaml-cpp's parser from within an event; caught in parse_yaml.
+/// Leaves yaml-cpp's parser from within an event; parse_yaml catches it.
 struct Refused : std::runtime_error {
   Refused(Place where, const std::string& why) : std::runtime_error(why), place(where) {}
   Place place;
@@ -56,7 +56,7 @@ class TreeBuilder final : public YAML::EventHandler {
  private:
   struct Level {
     YamlNode node;
-    std::optional<YamlNode> key;  // of a map, once it was read and its value was not
+    std::optional<YamlNode> key;  // of a map, while its value is still missing
   };
 
   void check(const YAML::Mark& mark, const std::string& tag) {
@@ -109,7 +109,7 @@ class TreeBuilder final : public YAML::EventHandler {
     level.key.reset();
     if (const YamlNode* const first = level.node.find(node.key)) {
       problems_.error(node.key_place, excerpt(node.key),
-                      fmt::format("stands twice; the first time in line {}", first->key_place.line), "remove one");
+                      fmt::format("appears twice; first in line {}", first->key_place.line), "remove one");
     }
     level.node.items.push_back(std::move(node));
   }
@@ -144,7 +144,7 @@ std::string YamlNode::found() const {
 std::optional<YamlNode> parse_yaml(std::string_view text, int first_line, ProblemList& problems) {
   TreeBuilder builder(first_line, problems);
   try {
-    // After a line break at the end, yaml-cpp takes a quote that is never closed for closed.
+    // After a line break at the end, yaml-cpp treats an unclosed quote as closed.
     std::istringstream stream{std::string(text.substr(0, text.find_last_not_of(" \t\n") + 1))};
     YAML::Parser parser(stream);
     parser.HandleNextDocument(builder);

@@ -104,7 +104,7 @@ class Init(Home):
         self.assertTrue(answer["dry_run"])
         self.assertEqual({file["action"] for file in answer["files"]}, {"made"})
 
-    def test_outside_a_repository_it_says_what_to_do(self):
+    def test_outside_a_repository_it_names_the_remedy(self):
         done = self.stint("init")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("git init", done.stderr)
@@ -112,7 +112,7 @@ class Init(Home):
 
 
 class Agents(Home):
-    def test_without_any_it_names_the_way(self):
+    def test_without_agents_it_names_the_next_step(self):
         done = self.stint("agents")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("stint init", done.stdout)
@@ -182,7 +182,7 @@ class Config(Home):
         self.assertEqual(done.returncode, 1)
         self.assertIn("stint.toml:2:7: error: limits.gpu: must be at least 1, found 0", done.stderr)
 
-    def test_a_key_that_does_not_exist_is_told(self):
+    def test_reports_an_unknown_key(self):
         done = self.stint("config", "pool.worker")
         self.assertEqual(done.returncode, 1)
         self.assertIn("did you mean 'pool.workers'?", done.stderr)
@@ -195,7 +195,7 @@ class Config(Home):
 
 
 class Trust(Home):
-    def test_is_given_listed_and_taken_back(self):
+    def test_is_granted_listed_and_revoked(self):
         self.git("init", "-q")
         self.write("stint.toml", '[land]\ngate = ["./dev", "check"]\n')
         self.assertIn("Nothing is trusted", self.stint("trust", "--list").stdout)
@@ -208,13 +208,13 @@ class Trust(Home):
         self.assertIn("no longer trusted", self.stint("trust", "--revoke").stdout)
         self.assertEqual(json.loads(self.stint("trust", "--list", "--json").stdout), {"trusted": []})
 
-    def test_an_agent_cannot_give_it(self):
+    def test_an_agent_cannot_grant_trust(self):
         self.git("init", "-q")
         done = self.stint("trust", STINT_RUN="x:1")
         self.assertEqual(done.returncode, 1)
         self.assertIn("Nothing is trusted", self.stint("trust", "--list").stdout)
 
-    def test_without_a_home_it_says_so(self):
+    def test_reports_a_missing_home(self):
         done = self.stint("trust", HOME="")
         self.assertEqual(done.returncode, 1)
         self.assertIn("HOME", done.stderr)

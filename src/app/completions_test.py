@@ -50,7 +50,7 @@ class Shells(unittest.TestCase):
             self.skipTest(f"{name} is not installed: apt-get install {name}")
 
     def bash(self, line):
-        """What bash would offer at the end of the line, as readline asks: words broken at : and =."""
+        """What bash offers at the end of the line, with words broken at : and =, as readline does."""
         words = [word for word in re.split(r"\s+|([:=])", line) if word is not None]
         array = " ".join(shlex.quote(word) for word in words)
         text = (f"source {self.script('bash')}\nCOMP_WORDS=({array}); COMP_CWORD={len(words) - 1}\n"
@@ -85,7 +85,7 @@ class Shells(unittest.TestCase):
             options = re.findall(r"(?m)^  (?:-\w,)?(--[\w-]+)", self.run_in([STINT, command, "--help"]))
             self.assertLessEqual(set(options), set(self.bash(f"stint {command} --")), command)
 
-    def test_it_never_complains(self):
+    def test_it_prints_no_errors(self):
         (self.folder / "stint.toml").write_text("not toml")
         self.assertEqual(self.bash("stint with g"), [])
         self.assertEqual(self.bash("stint nonsense --"), ["--help", "--version"])

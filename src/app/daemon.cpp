@@ -19,14 +19,14 @@ namespace {
 using namespace std::chrono_literals;
 using domain::LogLevel;
 
-constexpr std::uint64_t kMemoryLeast = 256ULL << 20;  // below it no new run is begun
+constexpr std::uint64_t kMemoryLeast = 256ULL << 20;  // with less free, no new run begins
 constexpr std::size_t kDescriptorsPerRun = 16;        // pipes, slots, a control socket
 constexpr Duration kLook = 1s;
-constexpr Duration kFilesLook = 3s;      // each look wakes a thread of the pool, and the reactor once more
-constexpr Duration kPruneEvery = 10min;  // an idle store is written to so often
+constexpr Duration kFilesLook = 3s;      // each look wakes a thread of the pool and the reactor
+constexpr Duration kPruneEvery = 10min;  // an idle store is written to this often
 constexpr Duration kLastWordsMax = 1s, kLastWordsLook = 5ms;
 
-/// Agents whose memory is bounded by their file, but not by this host.
+/// Agents whose file sets a memory limit that this host can't enforce.
 std::string blocking_find_unbounded(const project::Snapshot& snapshot) {
   std::string unbounded;
   for (const domain::Agent& agent : snapshot.catalogue.agents) {
@@ -36,7 +36,7 @@ std::string blocking_find_unbounded(const project::Snapshot& snapshot) {
   return unbounded;
 }
 
-/// What is wrong with what was read, and what it asks for that this host can't give.
+/// Logs problems of agent files and settings, and requirements that this host can't meet.
 void log_problems(const project::Snapshot& snapshot, const std::string& unbounded, domain::Log& log) {
   for (const agent::Problem& problem : snapshot.checkout.warnings) {
     log.say(LogLevel::warning, "settings", {{"problem", describe(problem)}});
@@ -48,10 +48,12 @@ void log_problems(const project::Snapshot& snapshot, const std::string& unbounde
   for (const domain::Agent& agent : snapshot.catalogue.agents) {
     const auto& refused = snapshot.registry.at(agent.name).refused;
     if (refused)
-      log.say(LogLevel::warning, "its runs can't begin", {{"agent", agent.name}, {"why", refused->describe()}});
+      log.say(LogLevel::warning, "runs of this agent can't begin",
+              {{"agent", agent.name}, {"why", refused->describe()}});
   }
   if (unbounded.empty()) return;
-  log.say(LogLevel::warning, "memory is not bounded here: `stint doctor` says why", {{"agents", unbounded}});
+  log.say(LogLevel::warning, "memory limits are not enforced on this host: `stint doctor` says why",
+          {{"agents", unbounded}});
 }
 
 }  // namespace
@@ -137,7 +139,7 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
 }
 
 Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
-  server_.reset();  // of an address that could not be had
+  server_.reset();  // left from a failed attempt to listen
   http::ApiOptions api;
   api.default_agent = [this] { return snapshot_->checkout.settings.default_agent; };
   api.run_of_token = [this](std::string_view given) { return run_tokens_.run_of(given); };
@@ -161,9 +163,9 @@ Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
 Task<Result<>> Daemon::serve() {
   STINT_CO_CHECK(co_await report_problems(snapshot_));
   auto body = [this](Scope& scope) -> Task<Result<>> {
-    scope.spawn(hear_signals());
+    scope.spawn(handle_signals());
     scope.spawn(watch_project());
-    // Who is answered may ask for whatever there is: the store has heard of agents and limits by then.
+    // Accept requests only after the store has the agents and limits: a client may ask for any of them.
     STINT_CO_CHECK(co_await engine().enlist());
     STINT_CO_CHECK(co_await store_->configure(snapshot_->cluster_limits, project::names_in_store(*snapshot_)));
     ready_.notify();
@@ -176,13 +178,13 @@ Task<Result<>> Daemon::serve() {
   co_return co_await with_scope(std::ref(body));
 }
 
-/// Who follows has something to read yet: how the last runs ended, or that they were handed back.
+/// Lets subscribers read the last events: how the last runs ended, or that they were handed back.
 Task<> Daemon::flush_subscribers() {
   const TimePoint until = reactor_.now() + kLastWordsMax;
   while (server_->stats().streams > 0 && reactor_.now() < until) co_await sleep_for(kLastWordsLook);
 }
 
-Task<> Daemon::hear_signals() {
+Task<> Daemon::handle_signals() {
   int asked = 0;
   while (true) {
     const auto [error, signal] = co_await signals_.async_wait(use_task);
@@ -193,7 +195,8 @@ Task<> Daemon::hear_signals() {
     }
     if (++asked >= 3) ::_exit(128 + signal);  // wardens end what is left
     log_.say(LogLevel::info,
-             asked == 1 ? "draining: nothing new is begun; once more to hurry" : "hurrying; once more to leave at once",
+             asked == 1 ? "draining: no new runs begin; signal again to stop waiting for runs"
+                        : "ending all runs; signal again to exit at once",
              {});
     if (asked == 1) {
       engine().drain();
@@ -228,20 +231,19 @@ Task<> Daemon::reload() {
   const auto before = std::exchange(snapshot_, *fresh);
   for (const std::string& name : snapshot_->catalogue.broken) {
     if (snapshot_->registry.contains(name))
-      log_.say(LogLevel::warning, "its file is broken: kept as it was", {{"agent", name}});
+      log_.say(LogLevel::warning, "agent file has errors: keeping the agent as it was", {{"agent", name}});
   }
   for (const auto& [name, spec] : snapshot_->registry) {
     const auto known = before->registry.find(name);
     if (spec.gone && !known->second.gone) {
-      log_.say(LogLevel::info, "its file is gone: no new runs, but those that were accepted", {{"agent", name}});
+      log_.say(LogLevel::info, "agent file is gone: accepted runs go on, new ones are refused", {{"agent", name}});
     }
   }
   log_.say(LogLevel::info, "reloaded",
            {domain::LogField::number("agents", std::to_string(snapshot_->catalogue.agents.size()))});
 }
 
-/// A run that can't be given a pipe, or pushes the host into swapping, or costs more than a day may, is better begun
-/// later.
+/// Why no run should begin now: too few descriptors for its pipes, too little memory, or the day's cost is used up.
 Task<std::optional<domain::Shortage>> Daemon::find_shortage() {
   using Kind = domain::Shortage::Kind;
   const auto number = [](auto value) { return static_cast<std::int64_t>(value); };
@@ -262,7 +264,7 @@ Task<std::optional<domain::Shortage>> Daemon::find_shortage() {
   co_return domain::Shortage{.kind = Kind::cost_per_day, .amount = today->cost_micros, .bound = *per_day};
 }
 
-/// What may have changed on disk: the checkout, its trust, the files of limits that could not be used.
+/// What may have changed on disk: the checkout, its trust, files of limits that could not be used.
 struct Daemon::FilesLook {
   bool gone = false, changed = false;
 };
@@ -273,10 +275,10 @@ Task<> Daemon::look_at_files() {
     std::error_code error;
     const bool there = std::filesystem::is_directory(project.root, error) &&
                        (!project.is_repository() || std::filesystem::is_directory(*project.common_dir, error));
-    // After `stint trust` a daemon needs nothing more to be said.
+    // `stint trust` takes effect without a restart or a signal.
     return {.gone = !there,
-            .changed =
-                project::blocking_trust_changed(environment_, *snapshot) || limit::blocking_limits_mended(*snapshot)};
+            .changed = project::blocking_trust_changed(environment_, *snapshot) ||
+                       limit::blocking_limits_usable_again(*snapshot)};
   });
   if (!look) co_return;
   checkout_gone_ = look->gone;
@@ -293,7 +295,7 @@ Task<> Daemon::watch_project() {
     const std::optional<domain::Shortage> shortage = co_await find_shortage();
     const auto& before = engine().shortage();
     if (shortage.has_value() != before.has_value() || (shortage && shortage->kind != before->kind)) {
-      log_.say(shortage ? LogLevel::warning : LogLevel::info, shortage ? "no run is begun" : "runs are begun again",
+      log_.say(shortage ? LogLevel::warning : LogLevel::info, shortage ? "no new runs begin" : "runs begin again",
                {{"why", shortage ? cli::shortage_text(*shortage) : std::string()}});
     }
     if (shortage != before) engine().set_shortage(shortage);

@@ -1,5 +1,4 @@
-/// Everything a daemon is made of, in one struct: engine, fleet, API, server, signals. `stint serve` runs one, and the
-/// demo another.
+/// Owns all parts of a daemon: engine, fleet, API, server, signals. `stint serve` runs one, `stint demo fleet` another.
 #pragma once
 
 #include "app/daemon_files.hpp"
@@ -22,30 +21,30 @@ namespace stint::app {
 
 struct Listen {
   std::string address = "127.0.0.1";
-  std::uint16_t port = 0;  ///< 0: the system picks one
+  std::uint16_t port = 0;  ///< 0: any free port
 };
 
 /// "127.0.0.1:7717".
 [[nodiscard]] Result<Listen> parse_listen(const std::string& text);
 
-/// As the settings say; `workers`: a pool of that size, without autoscaling.
+/// Options from the settings; `workers`: a pool of that size, without autoscaling.
 [[nodiscard]] engine::EngineOptions engine_options(const agent::Settings& settings,
                                                    std::optional<std::int64_t> workers);
 
 class Daemon {
  public:
-  /// `cluster`: the store is shared between machines, and counts limits.
+  /// `cluster`: several hosts share the store, and it counts limits.
   Daemon(Reactor& reactor, const domain::System& system, cli::Environment environment,
          std::shared_ptr<const project::Snapshot> snapshot, bool cluster, domain::Log& log);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// `token` empty: none is asked for.
+  /// `token` empty: requests need none.
   void open(std::unique_ptr<store::Store> store, engine::EngineOptions options, std::string shown, std::string token);
-  /// After open().
+  /// Call after open().
   Result<> listen(const Listen& where, std::vector<std::string> hosts);
-  /// After both, until it has drained: by a signal, or by whoever asks.
+  /// Call after both. Returns when the daemon has drained, after a signal or a request.
   Task<Result<>> serve();
   /// Returns when the store knows the node, its agents and limits: from then on runs are accepted.
   Task<> ready() { co_await ready_.wait(0); }
@@ -56,7 +55,7 @@ class Daemon {
 
  private:
   Task<> flush_subscribers();
-  Task<> hear_signals();
+  Task<> handle_signals();
   Task<Result<>> report_problems(std::shared_ptr<const project::Snapshot> snapshot);
   Task<> reload();
   struct FilesLook;
@@ -72,9 +71,9 @@ class Daemon {
   const cli::Environment environment_;
   const bool cluster_;
   domain::Log& log_;
-  BlockingPool files_{"files", 2};                     // the project, the limits of this host
-  Mutex reloading_{"reload"};                          // by a signal, or because files have changed
-  std::shared_ptr<const project::Snapshot> snapshot_;  // shared with runs that were begun under it
+  BlockingPool files_{"files", 2};  // reads the project and the limits of this host
+  Mutex reloading_{"reload"};       // one reload at a time: after a signal, or because files have changed
+  std::shared_ptr<const project::Snapshot> snapshot_;  // shared with runs that began under it
   asio::signal_set signals_;
   RunTokens run_tokens_;
   std::unique_ptr<store::Store> store_;

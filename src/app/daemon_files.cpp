@@ -29,7 +29,7 @@ std::string random_text(const domain::System& system) {
   return text;
 }
 
-/// Written aside and moved into place: who reads it never sees half of it.
+/// Writes to a temporary file and renames it: a reader never sees a partial file.
 Result<> blocking_write_private(const std::filesystem::path& path, const std::string& text) {
   const std::string aside = path.string() + fmt::format(".{}", ::getpid());
   const os::Fd file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -56,7 +56,7 @@ Result<DaemonFiles> blocking_daemon_files(const cli::Environment& environment, c
   const DaemonFiles files{folder / "daemons", folder / "token", project.root.string()};
   std::error_code error;
   std::filesystem::create_directories(files.daemons, error);
-  if (error) return fail(Errc::failed, "cannot make " + files.daemons.string() + ": " + error.message());
+  if (error) return fail(Errc::failed, "cannot create " + files.daemons.string() + ": " + error.message());
   return files;
 }
 
@@ -69,12 +69,12 @@ Result<std::string> blocking_token(const std::filesystem::path& file, const doma
   struct stat found{};
   if (::lstat(file.c_str(), &found) == 0) {
     if (const std::string owner = os::foreign_owner(file.string()); !owner.empty()) {
-      return fail(Errc::denied, file.string() + " is the token of " + owner +
-                                    "'s daemon, and this checkout is served by that user. Use a clone of your own");
+      return fail(Errc::denied, file.string() + " is the token of the daemon of " + owner +
+                                    ", who serves this checkout. Use a clone of your own");
     }
     if (!S_ISREG(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0) {
       return fail(Errc::denied,
-                  file.string() + ": others could read the token; `chmod 600` it, or delete it for a new one");
+                  file.string() + ": other users could read the token. `chmod 600` it, or delete it to get a new one");
     }
     std::string text = os::read_small_file(file.string());
     while (text.ends_with('\n')) text.pop_back();
@@ -89,7 +89,7 @@ Result<std::string> blocking_token(const std::filesystem::path& file, const doma
   return token;
 }
 
-Result<os::LivingFile> blocking_say_where(const DaemonFiles& files, const std::string& url) {
+Result<os::LivingFile> blocking_write_location(const DaemonFiles& files, const std::string& url) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(files.daemons, ignored)) {
     const bool lives = os::blocking_read_living(entry.path().string()).has_value();
@@ -97,12 +97,12 @@ Result<os::LivingFile> blocking_say_where(const DaemonFiles& files, const std::s
   }
   const std::string name = std::to_string(::getpid());
   std::filesystem::path path = files.daemons / (name + ".json");
-  // Another container's daemon may have the same number.
+  // A daemon in another container may have the same pid.
   for (int i = 2; os::blocking_read_living(path.string()); ++i)
     path = files.daemons / fmt::format("{}-{}.json", name, i);
   const wire::DaemonPlace place{url, static_cast<std::int64_t>(::getpid()), files.token.string(), files.root};
   STINT_TRY(os::LivingFile file, os::LivingFile::blocking_write(path.string(), wire::to_json(place) + "\n"));
-  // For who wants one and not all: the one that came last. When that is gone, it leads nowhere.
+  // A link to the newest daemon's file, for readers that need only one. It dangles when that daemon is gone.
   const std::filesystem::path newest = files.daemons.parent_path() / "daemon.json";
   const std::filesystem::path aside = newest.string() + "." + name;
   std::filesystem::create_symlink(files.daemons.filename() / path.filename(), aside, ignored);
@@ -127,10 +127,10 @@ void announce(const std::string& url, const std::string& token, const project::S
     if (refused) cli::print_out("  {} can't run: {}\n", agent.name, cli::printable(refused->describe()));
   }
   for (const std::string& name : snapshot.catalogue.broken) {
-    cli::print_out("  {} can't run: its file is broken; `stint agents` says why\n", name);
+    cli::print_out("  {} can't run: its file has errors; `stint agents` shows them\n", name);
   }
   if (agents == 0 && snapshot.catalogue.broken.empty()) {
-    cli::print_out("  There is no agent yet: `{}stint init` makes one, then `kill -HUP {}` reads it.\n",
+    cli::print_out("  There is no agent yet: `{}stint init` writes some, then `kill -HUP {}` loads them.\n",
                    snapshot.checkout.project.is_repository() ? "" : "git init && ", ::getpid());
   }
   cli::print_out("  try    stint submit AGENT …   stint ls   stint top   (Ctrl-C drains)\n");

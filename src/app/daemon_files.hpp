@@ -1,5 +1,5 @@
-/// What a daemon leaves for others to find it: a file in `daemons/`, and the token in a file that only its user reads.
-/// And the tokens of runs, which are never written anywhere but into their own processes' environment.
+/// The files by which commands find a daemon: its location in `daemons/`, and the token in a file that only its user
+/// can read. Also the tokens of runs, which are only ever in the environment of the run's own processes.
 #pragma once
 
 #include "agent/project.hpp"
@@ -17,33 +17,34 @@
 namespace stint::app {
 
 struct DaemonFiles {
-  std::filesystem::path daemons;  ///< a folder: each has a file of its own in it
-  std::filesystem::path token;    ///< of all of them
+  std::filesystem::path daemons;  ///< a folder with one file per daemon
+  std::filesystem::path token;    ///< shared by all of them
   std::string root;               ///< the checkout
 };
 [[nodiscard]] Result<DaemonFiles> blocking_daemon_files(const cli::Environment& environment,
                                                         const agent::Project& project);
 
-/// The token, made if there is none. `denied` if others could read the file. `repository`: the file lies in its folder,
-/// and one that was not made here is replaced, since a stranger may know it; null: in the user's own.
+/// Reads the token, or creates it. `denied` if other users could read the file. `repository`: the file lies in its
+/// folder, and a token that was not created here is replaced, since another user may know it; null: the file lies in
+/// the user's own folder.
 [[nodiscard]] Result<std::string> blocking_token(const std::filesystem::path& file, const domain::System& system,
                                                  const project::Snapshot* repository = nullptr);
 
-/// Says where this daemon is as long as it lives, and tidies up after those that died.
-[[nodiscard]] Result<os::LivingFile> blocking_say_where(const DaemonFiles& files, const std::string& url);
+/// Writes the daemon's location, valid while the process lives, and removes files of dead daemons.
+[[nodiscard]] Result<os::LivingFile> blocking_write_location(const DaemonFiles& files, const std::string& url);
 
-/// For people, or as JSON for programs.
+/// Prints address, token, store and agents, for people or as JSON.
 void announce(const std::string& url, const std::string& token, const project::Snapshot& snapshot,
               const std::string& store, bool json);
 
-/// A key for each run that is carried here, `run-<id>-<secret>`, good as long as it is.
+/// A token for each run that this node carries, `run-<id>-<secret>`, valid while it is carried.
 class RunTokens {
  public:
   using IsCarried = std::function<bool(std::string_view run)>;
   RunTokens(const domain::System& system, IsCarried is_carried) : system_(system), is_carried_(std::move(is_carried)) {}
 
   [[nodiscard]] std::string token_of(const std::string& run);
-  /// Empty: it is nobody's. What it takes to say so does not depend on how much of a secret was right.
+  /// The run with this token; empty: none. Compares secrets in constant time.
   [[nodiscard]] std::string run_of(std::string_view token) const;
 
  private:

@@ -30,14 +30,14 @@ using cli::Line;
 using cli::Style;
 using domain::RunState;
 
-constexpr std::uint32_t kRunsDefault = 8;  // without a terminal it must end by itself
+constexpr std::uint32_t kRunsDefault = 8;  // without a terminal the demo must end by itself
 constexpr std::uint32_t kRunsMax = 10'000;
 constexpr std::size_t kShown = 12;
 constexpr std::uint32_t kWriters = 2;
-constexpr std::uint32_t kCancelled = 3;  // the third is cancelled in the middle of a sentence
+constexpr std::uint32_t kCancelled = 3;  // the third run is cancelled in the middle of its output
 constexpr Duration kCancelAfter = 2s, kFrame = 200ms, kArrival = 700ms;
 
-/// A folder of its own, gone afterwards.
+/// A temporary folder, removed by the destructor.
 class Scratch {
  public:
   Scratch() {
@@ -67,7 +67,7 @@ void write_agent(const std::filesystem::path& root, const std::string& name, con
       << "\", \"@provider: tokens=" << tokens << " rate=14/s\\nWhat do you think of {{what}}?\"]\n---\n";
 }
 
-/// The demo's agents in a folder of their own, which we trust: we wrote it.
+/// Writes the demo's agents into a folder and trusts it.
 Result<std::shared_ptr<const project::Snapshot>> blocking_make_project(const cli::Environment& environment,
                                                                        const std::string& provider) {
   const std::string port = provider.substr(provider.rfind(':') + 1);
@@ -79,7 +79,7 @@ Result<std::shared_ptr<const project::Snapshot>> blocking_make_project(const cli
   return fleet::blocking_read_project(environment, false);
 }
 
-/// Submits runs, one after the other, cancels one, and shows what the fleet says of them.
+/// Submits runs one after the other, cancels one, and shows what the fleet reports.
 class Show {
  public:
   Show(Daemon& daemon, const domain::System& system, std::uint32_t runs, bool live, bool colour)
@@ -139,7 +139,7 @@ class Show {
   }
 
   Task<> show(const std::vector<engine::RunView>& runs) {
-    // From the lock files: a warden frees its slot as soon as its processes are gone, a moment before we hear of it.
+    // From the lock files: a warden frees its slot as soon as its processes are gone, before the engine is notified.
     const auto limits = co_await daemon_.fleet().limits();
     std::uint32_t writers = 0;
     for (const engine::LimitView& limit : *limits) {
@@ -217,20 +217,22 @@ class Show {
 }  // namespace
 
 DemoFleetCommand::DemoFleetCommand(CLI::App& app)
-    : command_(app, "demo fleet", "A daemon with demo agents against the simulated provider; one run is cancelled") {
+    : command_(app, "demo fleet",
+               "Run a daemon with demo agents against the simulated provider; one run is cancelled") {
   command_.footer(
-      "The provider, the daemon and its store are this process; each agent is a process that asks the provider. "
-      "Writers\n"
-      "take permits of the host limit agent:writer, two at a time. The address that is printed answers the whole API.\n"
-      "On a terminal runs come until Ctrl-C, which drains.");
-  command_.option("--runs", runs_, "How many; default: until Ctrl-C, and 8 without a terminal").whole(1U, kRunsMax);
-  command_.option("--listen", listen_, "Address and port").value("ADDRESS:PORT").shows_default();
-  command_.flag("--plain", plain_, "One line per event, on a terminal too");
+      "This process contains the provider, the daemon and its store; each agent is a process that calls the provider.\n"
+      "Writers take permits of the host limit agent:writer, two at a time. The printed address serves the whole API.\n"
+      "On a terminal it submits runs until Ctrl-C, which drains.");
+  command_.option("--runs", runs_, "Submit this many runs; default: until Ctrl-C, and 8 without a terminal")
+      .whole(1U, kRunsMax);
+  command_.option("--listen", listen_, "Listen on this address and port").value("ADDRESS:PORT").shows_default();
+  command_.flag("--plain", plain_, "Print one line per event, also on a terminal");
 }
 
 int DemoFleetCommand::run(const domain::System& system) {
   const Scratch scratch;
-  if (scratch.path().empty()) return cli::complain(Error(Errc::failed, "no folder for temporary files can be made"));
+  if (scratch.path().empty())
+    return cli::complain(Error(Errc::failed, "can't create a temporary folder; check TMPDIR"));
   ::signal(SIGPIPE, SIG_IGN);
   os::become_subreaper();
   cli::Environment environment = cli::blocking_read_environment();
@@ -248,7 +250,7 @@ int DemoFleetCommand::run(const domain::System& system) {
   if (!where) return cli::complain(where.error());
   const auto token = blocking_token(scratch.path() / "token", system);
   if (!token) return cli::complain(token.error());
-  domain::NoLog log;  // the show says what happens
+  domain::NoLog log;  // Show prints what happens
   Daemon daemon(reactor, system, environment, *snapshot, false, log);
   daemon.open(std::make_unique<store::MemoryStore>(system), engine_options((*snapshot)->checkout.settings, {}),
               "memory", *token);
@@ -270,15 +272,16 @@ int DemoFleetCommand::run(const domain::System& system) {
     work.spawn(show.run());
     const Result<> shown = reactor.run(work);
     connections.cancel();
-    (void)reactor.run(connections);  // cancelled here; one connection's failure is its own
+    (void)reactor.run(connections);  // cancelled here; failures of single connections are ignored
     if (!shown) return cli::complain(shown.error());
   }
   if (!*ended) return cli::complain(ended->error());
   const auto stats = journal.stats();
   cli::print_out("\n{} succeeded, {} cancelled; at most {} of {} writers at once.\n", show.count(RunState::succeeded),
                  show.count(RunState::cancelled), show.most_writers(), kWriters);
-  cli::print_out("The provider saw {} requests and {} tokens; {} left early, {} tokens were made for nobody.\n",
-                 stats.requests, stats.tokens, stats.closed_early, stats.tokens_after_gone);
+  cli::print_out(
+      "The provider served {} requests and {} tokens; {} disconnected early, {} tokens were not delivered.\n",
+      stats.requests, stats.tokens, stats.closed_early, stats.tokens_after_gone);
   return show.most_writers() > kWriters || stats.tokens_after_gone > 0 ? cli::kExitFailed : cli::kExitDone;
 }
 

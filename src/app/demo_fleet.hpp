@@ -1,5 +1,5 @@
-/// `stint demo fleet`: a daemon with demo agents against the simulated provider, and runs that flow. Needs no key. What
-/// is shown is what the fleet tells.
+/// `stint demo fleet`: a daemon with demo agents against the simulated provider, with a stream of runs. Needs no key.
+/// Shows only what the fleet reports.
 #pragma once
 
 #include "cli/command.hpp"
@@ -15,7 +15,7 @@ class DemoFleetCommand {
   /// Adds itself below `demo`, which must exist.
   explicit DemoFleetCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const { return command_.chosen(); }
-  /// 0; 1 if more ran at once than allowed, or something was left behind.
+  /// 0; 1 if more runs than allowed ran at once, or something was left behind.
   int run(const domain::System& system);
 
  private:

@@ -13,11 +13,11 @@ STINT = sys.argv.pop(1)
 
 
 class DemoFleet(unittest.TestCase):
-    def test_runs_flow_never_more_at_once_than_allowed_and_nothing_is_made_for_nobody(self):
+    def test_runs_flow_within_the_limit_and_no_token_is_wasted(self):
         done = subprocess.run([STINT, "demo", "fleet"], capture_output=True, text=True, timeout=90)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("7 succeeded, 1 cancelled; at most 2 of 2 writers at once.", done.stdout)
-        self.assertRegex(done.stdout, r"1 left early, 0 tokens were made for nobody")
+        self.assertRegex(done.stdout, r"1 disconnected early, 0 tokens were not delivered")
         self.assertNotIn("\033", done.stdout)
 
     def test_the_address_answers_and_ctrl_c_drains(self):
@@ -34,7 +34,7 @@ class DemoFleet(unittest.TestCase):
         self.assertTrue(any(run["state"] == "running" for run in runs))
         demo.send_signal(signal.SIGINT)
         out, _ = demo.communicate(timeout=45)
-        self.assertIn("0 tokens were made for nobody", out)
+        self.assertIn("0 tokens were not delivered", out)
 
 
 if __name__ == "__main__":

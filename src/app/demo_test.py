@@ -92,7 +92,7 @@ class Piped(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         summary = json.loads(done.stdout.splitlines()[-1])
         self.assertEqual((summary["capacity_max"], summary["inside_max"]), (7, 7))
-        # No upper bound: at this speed a millisecond of delay on a busy machine is a tenth of a second of the show.
+        # No upper bound: at this speed a millisecond of delay on a busy machine is a tenth of a second of demo time.
         self.assertGreaterEqual(summary["took_ms"], 10_000)
 
 
@@ -117,7 +117,7 @@ class Usage(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("dmeo", done.stderr)
 
-    def test_without_arguments_it_says_what_there_is(self):
+    def test_without_arguments_it_prints_help(self):
         done = run()
         self.assertEqual(done.returncode, 0)
         self.assertIn("demo", done.stdout)
@@ -153,7 +153,7 @@ class OnATerminal(unittest.TestCase):
         self.assertNotIn("\033", output)
         self.assertIn("parks at once", output)
 
-    def test_ctrl_c_cancels_everybody_and_says_so(self):
+    def test_ctrl_c_cancels_all_workers_and_reports_it(self):
         terminal = Terminal(["demo"])
         terminal.read_until(lambda output: b"jeep" in output)
         terminal.press(b"\x03")

@@ -82,7 +82,7 @@ class Doctor(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"(?m)^warn  git\.repository .*not in a git repository")
         self.assertRegex(done.stdout, r"(?m)^ +→ git init$")
-        self.assertRegex(done.stdout, r"\d+ ok, \d+ to look at, 0 failed\n$")
+        self.assertRegex(done.stdout, r"\d+ ok, \d+ warnings, 0 failed\n$")
 
     def test_a_key_is_never_shown(self):
         for arguments in ((), ("--json",)):
@@ -100,7 +100,7 @@ class Doctor(unittest.TestCase):
         self.program("claude", "echo '2.1.100 (Claude Code)'\n")
         self.assertIn("leaves the commands", self.checks()["cli.claude"]["summary"])
 
-    def test_a_cli_that_hangs_is_given_up_with_all_it_started(self):
+    def test_a_hanging_cli_is_killed_with_its_children(self):
         self.program("gemini", f"setsid sh -c 'echo $$ > {self.base}/pid; exec sleep 1000' & exec sleep 1000\n")
         start = time.monotonic()
         found = self.checks()
@@ -131,14 +131,14 @@ class Doctor(unittest.TestCase):
     def test_no_git_fails(self):
         self.assertEqual(self.checks(PATH=str(self.programs))["git.program"]["status"], "fail")
 
-    def test_what_needs_trust_is_said_until_it_is_given(self):
+    def test_warns_until_trust_is_given(self):
         self.git("init", "-q")
         self.write(".stint/agents/make.md", "---\ndescription: Makes\ndriver: command\ncommand: [make]\n---\n")
         self.assertEqual(self.checks()["trust.state"]["status"], "warn")
         subprocess.run([STINT, "trust"], cwd=self.folder, env=self.environment(), check=True, capture_output=True)
         self.assertEqual(self.checks()["trust.state"]["status"], "ok")
 
-    def test_a_limit_whose_keepers_were_all_killed_is_found(self):
+    def test_finds_a_permit_whose_warden_was_killed(self):
         process = subprocess.Popen([STINT, "with", "gpu", "--no-cgroup", "--", "sh", "-c", "echo here; sleep 1000"], cwd=self.folder,
                                    env=self.environment(), stdout=subprocess.PIPE)
         try:

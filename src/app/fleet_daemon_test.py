@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The commands that speak to the fleet, with a daemon: a real one, and one that refuses.
+"""The commands that use the fleet, with a daemon: a real one, and one that refuses.
 
     fleet_daemon_test.py PATH-TO-STINT [TEST…]
 """
@@ -56,7 +56,7 @@ class Daemon(WithDaemon):
         titles = {run["title"] for run in self.ask("ls", "--state", "succeeded", "--all")["runs"]}
         self.assertEqual(titles, {"Say one", "Say a=b", "Say three"})
 
-    def test_pages_are_put_together(self):
+    def test_joins_pages(self):
         self.stint("pause", "echo")
         ids = self.stint("submit", "echo", "--each", "-", stdin="".join(f"{i}\n" for i in range(450))).split()
         listed = [run["id"] for run in self.ask("ls", "--all")["runs"]]
@@ -68,15 +68,15 @@ class Daemon(WithDaemon):
 
     def test_a_cancel_is_done_when_nothing_is_left(self):
         run = self.running("echo", "long", "60")
-        follower = subprocess.Popen([STINT, "logs", "-f", run], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
+        subscriber = subprocess.Popen([STINT, "logs", "-f", run], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE, text=True)
-        self.assertEqual(follower.stdout.readline(), "hello long\n")
+        self.assertEqual(subscriber.stdout.readline(), "hello long\n")
         self.assertRegex(self.ask("show", run)["worker"], r"^worker-\d{3}$")
         receipt = self.ask("cancel", run[:6])
         self.assertEqual((receipt["id"], receipt["state"]), (run, "cancelled"))
         self.assertGreaterEqual(receipt["processes_ended"], 1)
-        self.assertEqual(follower.wait(20), 5)
-        follower.communicate()
+        self.assertEqual(subscriber.wait(20), 5)
+        subscriber.communicate()
         self.assertEqual(self.ask("show", self.stint("retry", run).strip())["retry_of"], run)
         self.assertIn("not in doubt", self.stint("resolve", run, "--done", status=1))
         self.assertIn("no run '0nosuch'", self.stint("cancel", "0nosuch", status=1))
@@ -89,7 +89,7 @@ class Daemon(WithDaemon):
         for part in ("serving  http://127.0.0.1:", "1 of 10 workers busy, 10 %", "1 running", run, "shrinks by itself"):
             self.assertIn(part, text)
         self.assertEqual(self.ask("scale", "3")["target_size"], 3)
-        self.assertIn("from 1 to 5 by itself", self.stint("scale", "--min", "1", "--max", "5"))
+        self.assertIn("autoscales from 1 to 5", self.stint("scale", "--min", "1", "--max", "5"))
         self.stint("scale", status=2)
         self.stint("scale", "--min", "5", "--max", "2", status=2)
         self.stint("scale", "many", status=2)
@@ -113,11 +113,11 @@ class Daemon(WithDaemon):
         first = json.loads(self.place.read_text(encoding="utf-8"))["url"]
         self.assertIn(f"serving  {first}", self.stint("status"))
         self.assertEqual(self.call("submit", "echo", "hi", "--wait").returncode, 0)
-        self.assertTrue(place.exists(), "nobody was there to remove it")
+        self.assertTrue(place.exists(), "a killed daemon does not remove it")
         self.serve()
         self.assertFalse(place.exists())
 
-    def test_another_worktree_is_not_worked_in_by_the_daemon(self):
+    def test_the_daemon_does_not_work_in_another_worktree(self):
         git = ["git", "-c", "user.name=n", "-c", "user.email=e@example.org"]
         (self.folder / ".stint/agents/where.md").write_text("---\ndescription: Says where\ndriver: command\ncommand: [sh, -c, 'pwd; cat mark; sleep ${0}', '{{time}}']\n"
                                                             "args:\n  - {name: time, default: '0'}\non_crash: rerun\n---\n", encoding="utf-8")
@@ -132,25 +132,25 @@ class Daemon(WithDaemon):
         self.assertEqual(self.ask("show", run)["state"], "succeeded", "it is in the same store")
         done = self.call("submit", "where", "--wait")
         self.assertEqual((done.returncode, done.stdout), (0, f"{main}\nmain\n"))
-        self.assertIn(f"the daemon of {main} carries it, there", done.stderr)
+        self.assertIn(f"the daemon of {main} carries the run, with that", done.stderr)
         done = self.call("run", "where", "-q", STINT_URL=json.loads(self.place.read_text(encoding="utf-8"))["url"])
-        self.assertEqual((done.returncode, done.stdout), (0, f"{main}\nmain\n"), "who names it means it")
+        self.assertEqual((done.returncode, done.stdout), (0, f"{main}\nmain\n"), "STINT_URL names the daemon")
         lost = subprocess.Popen([STINT, "run", "where", "3", "-q"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True)
         self.assertEqual(lost.stdout.readline(), f"{self.folder}\n")
         lost.kill()
         lost.communicate()
         run = self.ask("ls")["runs"][0]["id"]
         self.wait_until(lambda: self.ask("show", run)["state"] == "succeeded", "the daemon takes it up")
-        self.assertIn(f"{self.folder}\nother\n", self.stint("logs", run), "where it was begun")
+        self.assertIn(f"{self.folder}\nother\n", self.stint("logs", run), "in the folder where it began")
         self.folder = main
         self.serve(folder=self.base / "other")
         self.folder = self.base / "other"
-        self.assertNotIn("carries it, there", self.call("submit", "where").stderr, "its own goes first")
+        self.assertNotIn("carries the run, with that", self.call("submit", "where").stderr, "its own daemon comes first")
 
     def test_a_wrong_token_is_named_and_never_goes_elsewhere(self):
         place = json.loads(self.place.read_text(encoding="utf-8"))
         self.assertIn("STINT_TOKEN", self.stint("ls", status=1, STINT_URL=place["url"], STINT_TOKEN="wrong"))
-        self.stint("ls", STINT_TOKEN="of another daemon")  # without an address it is sent to none
+        self.stint("ls", STINT_TOKEN="of another daemon")  # without STINT_URL it is not sent
         token = pathlib.Path(place["token_file"]).read_text(encoding="utf-8").strip()
         self.stint("ls", STINT_URL=place["url"])
         self.stint("ls", STINT_URL=place["url"] + "/", STINT_TOKEN=token)
@@ -161,7 +161,7 @@ class Daemon(WithDaemon):
 
     # ---- top -------------------------------------------------------------------------------------------------------
     def top(self, **variables):
-        """On a terminal of its own: its pid, and what reads until a text is seen."""
+        """Starts `top` on a terminal of its own: its pid, and a function that reads until a text appears."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.folder)
@@ -192,7 +192,7 @@ class Daemon(WithDaemon):
         os.write(terminal, b"\033[B\033[Ac")
         until(f"Cancel {run}? y/n")
         os.write(terminal, b"n")
-        until("Nothing was done.")
+        until("nothing was done.")
         os.write(terminal, b"cy")
         until(f"{run}: cancelled")
         self.assertEqual(self.ask("show", run)["state"], "cancelled")
@@ -226,18 +226,18 @@ class Daemon(WithDaemon):
         self.assertNotIn("\033", before)
         self.assertNotIn("no daemon", before)
 
-    def test_top_for_programs_is_a_line_per_look(self):
+    def test_top_json_prints_a_line_per_look(self):
         watching = self.start("top", "--json")
         for _ in range(2):
             self.assertEqual(json.loads(watching.stdout.readline())["phase"], "serving")
 
-    def test_a_word_that_no_process_can_be_started_with_is_refused(self):
+    def test_a_word_that_is_too_long_for_the_kernel_is_refused(self):
         said = self.stint("submit", "echo", "--each", "-", status=1, stdin=json.dumps({"what": "x" * 140_000}) + "\n")
-        self.assertIn("the argument 'what' makes a word of 140000 bytes in the command, which can have 131071", said)
+        self.assertIn("the argument 'what' makes a word of 140000 bytes in the command; the kernel allows 131071", said)
 
 
 class Refuser:
-    """A daemon that answers what it is told to, and keeps what it was asked."""
+    """A daemon with scripted answers that records its requests."""
 
     def __enter__(self):
         self.seen, self.answers = [], []
@@ -292,7 +292,7 @@ class Refusals(Repository):
     def problem(self, status, detail, **headers):
         return (status, {"Content-Type": "application/problem+json"} | headers, {"type": "about:blank", "status": status, "detail": detail})
 
-    def test_a_request_says_who_asks_for_what(self):
+    def test_a_request_carries_token_key_and_body(self):
         self.answer((201, {}, {"id": "abcdefghijkl", "state": "queued", "created": True}))
         self.assertEqual(self.stint("submit", "review", "42", "focus=x", "--key", "k", "--delay", "1m", "--priority", "2"), "abcdefghijkl\n")
         seen = self.refuser.seen[0]
@@ -312,9 +312,9 @@ class Refusals(Repository):
         self.answer((500, {}, "<html>"))
         self.assertIn("HTTP 500", self.stint("ls", status=1))
         self.answer((200, {}, "<html>hello</html>"))
-        self.assertIn("no answer of a daemon", self.stint("ls", status=1))
+        self.assertIn("not an answer of a daemon", self.stint("ls", status=1))
 
-    def test_a_full_daemon_is_waited_for_in_order(self):
+    def test_waits_for_a_full_daemon_and_keeps_the_order(self):
         accepted = [(201, {}, {"id": f"accepted{i}", "state": "queued", "created": True}) for i in range(2)]
         self.answer(self.problem(503, "full", **{"Retry-After": "1"}), *accepted)
         began = time.monotonic()
@@ -323,12 +323,12 @@ class Refusals(Repository):
         self.assertGreaterEqual(time.monotonic() - began, 0.9)
         self.assertEqual([json.loads(each["body"])["words"][-1] for each in self.refuser.seen], ["one", "one", "two"])
 
-    def test_who_does_not_answer_is_named(self):
+    def test_a_daemon_that_does_not_answer_is_named(self):
         self.assertIn("http://127.0.0.1:1 does not answer", self.stint("ls", status=1, STINT_URL="http://127.0.0.1:1"))
         self.assertIn("write it as", self.stint("ls", status=1, STINT_URL="nonsense"))
 
     def place(self, text):
-        """What a daemon says that lives as long as what is returned is open."""
+        """Writes the file of a daemon that lives as long as the returned file is open."""
         path = self.folder / ".git/stint/daemons/1.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -337,16 +337,16 @@ class Refusals(Repository):
         fcntl.flock(file, fcntl.LOCK_EX)
         return file
 
-    def test_a_daemon_that_died_is_passed_over(self):
+    def test_skips_a_dead_daemon(self):
         for text in (json.dumps({"url": self.refuser.url, "pid": os.getpid(), "token_file": ""}), "nonsense"):
-            self.place(text).close()  # whoever may have its number now
+            self.place(text).close()  # another process may have its pid now
             self.assertIn("No runs yet", self.stint("ls", STINT_URL=""))
         self.place("nonsense")
         self.assertIn("No runs yet", self.stint("ls", STINT_URL=""))
         self.assertIn("no daemon", self.stint("status", STINT_URL=""))
         self.assertIn("no daemon", self.stint("top", STINT_URL=""))
         for words in (("drain",), ("scale", "3")):
-            self.assertRegex(self.stint(*words, status=1, STINT_URL=""), "no daemon runs here. `stint serve` starts one")
+            self.assertRegex(self.stint(*words, status=1, STINT_URL=""), "no daemon runs here: `stint serve` starts one")
 
     def test_only_the_token_beside_it_is_sent(self):
         beside = self.folder / ".git/stint"
@@ -361,7 +361,7 @@ class Refusals(Repository):
             self.assertEqual(self.refuser.seen[0]["Authorization"], sent)
             held.close()
 
-    def test_a_daemon_that_lives_and_does_not_answer_is_named_with_what_can_be_done(self):
+    def test_a_live_daemon_that_does_not_answer_is_named_with_the_remedy(self):
         self.place(json.dumps({"url": "http://127.0.0.1:1", "pid": os.getpid(), "token_file": ""}))
         text = self.stint("ls", status=1, STINT_URL="")
         for part in ("http://127.0.0.1:1 does not answer", ".git/stint/daemons/1.json names it", f"kill {os.getpid()}"):

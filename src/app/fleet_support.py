@@ -1,4 +1,4 @@
-"""What the tests of the fleet's commands stand on: a repository with agents, a home of its own, and `stint` in it."""
+"""Fixture of the tests of the fleet's commands: a repository with agents, a home of its own, and `stint` in it."""
 import json
 import os
 import pathlib
@@ -78,6 +78,6 @@ class WithDaemon(Repository):
 
     def running(self, *words):
         run = self.stint("submit", *words).strip()
-        # A short one may have ended before it is looked at.
+        # A short run may have ended already.
         self.wait_until(lambda: self.ask("show", run)["state"] != "queued", "it does not run")
         return run

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The commands that speak to the fleet, without a daemon: they open the store of a repository themselves.
+"""The commands that use the fleet, without a daemon: they open the store of a repository themselves.
 
     fleet_test.py PATH-TO-STINT [TEST…]
 """
@@ -36,7 +36,7 @@ class Fleet(Repository):
         return [run["state"] for run in self.ask("ls")["runs"]]
 
     def bring(self, **fields):
-        """A run in a state that no command leads to, by an import."""
+        """Imports a run in a state that no command produces."""
         run = {"id": "doubtful2345", "agent": "review", "state": "in_doubt", "on_crash": "doubt", "created_ms": 1_790_000_000_000,
                "rank_ms": 1_790_000_000_000, "attempt": 1, "fence": 1, "started_ms": 1_790_000_000_500,
                "input": json.dumps({"args": {"pr": "7"}, "title": "Review 7"}),
@@ -45,7 +45,7 @@ class Fleet(Repository):
                           {"cause": "lost", "at_ms": 1_790_000_001_000, "fence": 1, "node": 3, "state": "in_doubt"}]} | fields
         lines = [{"stint_export": 1},
                  {"agent": {"name": "review", "limits": [{"name": "agent:review", "weight": 1}], "queued_max": 200, "attempts_max": 3,
-                            "lost_max": 3, "backoff_base_ms": 500, "backoff_cap_ms": 8000}},
+                            "lost_max": 3}},
                  {"run": run}, {"end": {"agents": 1, "limits": 0, "runs": 1, "events": len(run["events"])}}]
         self.stint("store", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines))
         return run["id"]
@@ -53,7 +53,7 @@ class Fleet(Repository):
     # ---- submit ----------------------------------------------------------------------------------------------------
     def test_what_is_submitted_is_listed_and_shown(self):
         self.assertIn("No runs yet", self.stint("ls"))
-        self.assertFalse((self.folder / ".git/stint/stint.db").exists(), "looking makes no store")
+        self.assertFalse((self.folder / ".git/stint/stint.db").exists(), "reading creates no store")
         run = self.submit("review", "42", "focus=tests", "--session", "s", "--key", "k", "--time", "1h", "--cost", "2.50", "--attempts", "2",
                           "--priority", "-1", "--model", "opus")
         self.assertRegex(run, r"^[a-z2-7]{12}$")
@@ -74,17 +74,17 @@ class Fleet(Repository):
         seen = self.ask("show", run)
         self.assertEqual((seen["agent"], seen["prompt"], seen["title"]), ("prompt", "fix {{the}} tests\nall of them", "fix {{the}} tests"))
 
-    def test_the_caller_is_told_that_nobody_carries_it(self):
+    def test_a_submit_without_a_daemon_warns_and_wait_is_refused(self):
         done = self.call("submit", "review", "1")
         self.assertIn("stint serve", done.stderr)
         self.assertIn("stint run", self.stint("submit", "review", "1", "--wait", status=3))
-        self.assertEqual(len(self.states()), 1, "what could not be waited for is not submitted")
+        self.assertEqual(len(self.states()), 1, "a refused --wait submits nothing")
 
-    def test_what_is_wrong_is_a_mistake_of_usage(self):
+    def test_wrong_arguments_are_usage_errors(self):
         self.assertIn("'pr' is missing", self.stint("submit", "review", status=2))
         self.assertIn("no agent 'nosuch'", self.stint("submit", "nosuch", status=2))
-        self.assertIn("which agent", self.stint("submit", status=2))
-        self.assertIn("needs no agent", self.stint("submit", "review", "-p", "x", status=2))
+        self.assertIn("no agent given", self.stint("submit", status=2))
+        self.assertIn("takes no agent", self.stint("submit", "review", "-p", "x", status=2))
         for option in ("--time", "--delay", "--deadline", "--tokens", "--cost", "--priority", "--attempts"):
             self.assertIn(option, self.stint("submit", "review", "1", option, "nonsense", status=2))
             self.assertIn(option, self.stint("run", "review", "1", option, "nonsense", status=2))
@@ -92,14 +92,14 @@ class Fleet(Repository):
         self.assertIn("--deadline: ", self.stint("submit", "review", "1", "--deadline", "0s", status=2))
         self.assertIn("No runs yet", self.stint("ls"))
 
-    def test_what_can_not_be_printed_is_a_failure_but_a_reader_may_go(self):
+    def test_lost_output_is_a_failure_but_a_closed_reader_is_not(self):
         self.submit("review", "1")
         for words in (["ls"], ["submit", "review", "2"], ["--version"]):
             with open("/dev/full", "w", encoding="utf-8") as full:
                 done = subprocess.run([STINT, *words], cwd=self.folder, env=self.environment, stdout=full, stderr=subprocess.PIPE, text=True,
                                       timeout=60, check=False)
             self.assertEqual(done.returncode, 1, words)
-            self.assertIn("not all could be printed", done.stderr)
+            self.assertIn("could not be written completely", done.stderr)
         reading, writing = os.pipe()
         os.close(reading)
         for ignored in (True, False):
@@ -121,12 +121,12 @@ class Fleet(Repository):
                 self.assertIn("the current folder does not exist any more", done.stderr)
                 self.assertFalse(folder.exists())
 
-    def test_what_is_no_store_is_named_without_its_language(self):
+    def test_a_file_that_is_not_a_store_is_named_without_sql(self):
         database = self.folder / ".git/stint/stint.db"
         database.parent.mkdir(exist_ok=True)
         database.write_bytes(b"no database" * 1000)
         said = self.stint("ls", status=1)
-        self.assertIn("stint.db is no database of Stint. Move it away", said)
+        self.assertIn("stint.db is not a Stint database. Move it away", said)
         self.assertNotIn("PRAGMA", said)
 
     def test_outside_a_repository_the_advice_works_there(self):
@@ -151,7 +151,7 @@ class Fleet(Repository):
         self.assertEqual([line["agents"] for line in lines if line["event"] == "reloaded"], [2])
         cgroups = json.loads(self.call("doctor", "--json").stdout)["checks"]
         bounded = any(check["id"] == "cgroup.memory" and check["status"] == "ok" for check in cgroups)
-        warned = [line["agents"] for line in lines if line["event"].startswith("memory is not bounded")]
+        warned = [line["agents"] for line in lines if line["event"].startswith("memory limits are not enforced")]
         self.assertEqual(warned, [] if bounded else ["large"] * 2)
 
     def test_the_same_key_is_the_same_run(self):
@@ -160,7 +160,7 @@ class Fleet(Repository):
         self.assertEqual((first["created"], again["created"], again["id"]), (True, False, first["id"]))
         self.assertIn("idempotency key 'k' was already used by run", self.stint("submit", "review", "2", "--key", "k", status=1))
 
-    def test_memory_has_nothing_for_another_process(self):
+    def test_a_memory_store_is_refused(self):
         for words in (("ls",), ("submit", "review", "1")):
             self.assertIn('the store is "memory"', self.stint(*words, status=1, STINT_STORE="memory"))
 
@@ -189,7 +189,7 @@ class Fleet(Repository):
         titles = [run["title"] for run in reversed(self.ask("ls")["runs"])]
         self.assertEqual(titles, ["Review one", "Review 5", "Review a=b c", "Review last"])
         again = self.call("submit", "review", "--each", "-", "--key", "night", stdin=lines)
-        self.assertIn("0 runs submitted, 4 were there already", again.stderr)
+        self.assertIn("0 runs submitted, 4 existed already", again.stderr)
 
     def test_each_of_a_file_without_an_agent_is_a_prompt(self):
         path = self.base / "submissions"
@@ -212,7 +212,7 @@ class Fleet(Repository):
         self.assertEqual(waiting.wait(30), 0)
         self.assertEqual(len(waiting.stdout.read().split()), 2)
 
-    def test_a_pipe_is_served_as_it_comes_and_ended_by_a_signal(self):
+    def test_lines_of_a_pipe_are_submitted_as_they_arrive_until_a_signal(self):
         feeding = self.start("submit", "review", "--each", "-")
         feeding.stdin.write("one\n")
         feeding.stdin.flush()
@@ -235,7 +235,7 @@ class Fleet(Repository):
         self.assertEqual(len(self.ask("ls", "--state", "cancelled", "--state", "queued", "--all")["runs"]), 451)
         self.assertEqual([run["id"] for run in self.ask("ls", "--session", "s")["runs"]], [prompt])
         self.assertEqual([run["id"] for run in self.ask("ls", "--agent", "prompt")["runs"]], [prompt])
-        self.assertIn("No runs like that", self.stint("ls", "--state", "failed"))
+        self.assertIn("No runs match", self.stint("ls", "--state", "failed"))
         self.assertEqual(len(self.stint("ls", "--all").splitlines()), 452)
         self.stint("ls", "--state", "nonsense", status=2)
 
@@ -243,14 +243,14 @@ class Fleet(Repository):
         run = self.submit("review", "1")
         self.bring(id=run[:6] + "zzzzzz")
         for words in (("show",), ("why",), ("logs",), ("cancel",), ("retry",), ("answer",)):
-            self.assertIn("more than one run begins with", self.stint(*words, run[:6], status=1))
+            self.assertIn("several runs have ids that begin with", self.stint(*words, run[:6], status=1))
             self.assertIn("no run '0nosuch'", self.stint(*words, "0nosuch", status=1))
             self.stint(*words, status=2)
         self.assertIn("no run", self.stint("resolve", "0nosuch", "--done", status=1))
 
-    def test_why_says_each_reason(self):
+    def test_why_lists_each_reason(self):
         first, second = self.submit("review", "1", "--session", "s"), self.submit("review", "2", "--session", "s")
-        self.assertIn(f"an earlier run of its session is unfinished: {first} is queued", self.stint("why", second))
+        self.assertIn(f"an earlier run of its session has not ended: {first} is queued", self.stint("why", second))
         self.assertEqual([(each["behind"], each["behind_state"]) for each in self.ask("why", second)["reasons"] if each["reason"] == "session"], [(first, "queued")])
         late = self.submit("review", "3", "--delay", "2h")
         self.assertIn("begin later, for 1h59m more", self.stint("why", late))
@@ -263,7 +263,7 @@ class Fleet(Repository):
         self.assertEqual([each["reason"] for each in self.ask("why", first)["reasons"]], ["place"])
 
     def on_terminal(self, *words):
-        """What it prints on a terminal without colours."""
+        """What the command prints on a terminal without colours."""
         primary, secondary = os.openpty()
         with subprocess.Popen([STINT, *words], cwd=self.folder, env=self.environment | {"NO_COLOR": "1", "TERM": "xterm"}, stdin=subprocess.DEVNULL, stdout=secondary,
                               stderr=subprocess.DEVNULL) as process:
@@ -275,7 +275,7 @@ class Fleet(Repository):
             os.close(primary)
         return process.returncode, text.decode().replace("\r\n", "\n")
 
-    def test_logs_are_cleaned_on_a_terminal_and_their_gap_is_told(self):
+    def test_logs_are_cleaned_on_a_terminal_and_their_gap_is_shown(self):
         text = ("\033]0;owned\a\033[31mred\033[0m\r\n\033[2J" + "." * (64 << 10))[: (64 << 10) - 1] + "\n"  # a whole head
         run = self.bring(output_bytes=100000, head=text, tail="the end\n", state="succeeded", finished_ms=1_790_000_002_000,
                          events=[{"cause": "enqueued", "at_ms": 1_790_000_000_000, "state": "queued"},
@@ -299,7 +299,7 @@ class Fleet(Repository):
             self.assertNotIn("\u202e", text)
         self.assertEqual(self.ask("show", run)["prompt"], "\033]0;owned\a\033[2J\033[31mred\u202e")
 
-    def test_colour_only_on_a_terminal_and_not_against_a_persons_will(self):
+    def test_colour_only_on_a_terminal_and_not_with_no_color(self):
         self.stint("cancel", self.submit("review", "1"))
         self.assertNotIn("\033", self.stint("ls"))
         for variables, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
@@ -321,28 +321,28 @@ class Fleet(Repository):
         self.assertIn("no run '0nosuch'", done.stderr)
         self.assertEqual(self.states(), ["cancelled", "cancelled"])
 
-    def test_only_what_has_ended_is_retried(self):
+    def test_only_an_ended_run_is_retried(self):
         run = self.submit("review", "9", "--session", "s")
-        self.assertIn("only what has ended", self.stint("retry", run, status=1))
+        self.assertIn("only an ended run", self.stint("retry", run, status=1))
         self.stint("cancel", run)
         again = self.ask("show", self.stint("retry", run).strip())
         self.assertEqual((again["retry_of"], again["args"], again["session"], again["state"]), (run, {"pr": "9"}, "s", "queued"))
 
-    def test_doubts_are_listed_and_settled(self):
-        self.assertIn("Nothing waits", self.stint("inbox"))
+    def test_runs_in_doubt_are_listed_and_settled(self):
+        self.assertIn("No run waits", self.stint("inbox"))
         for how, state in (("--done", "succeeded"), ("--rerun", "queued"), ("--discard", "cancelled")):
             run = self.bring(id=f"doubtful{how[2:6].ljust(4, 'x')}")
             inbox = self.stint("inbox")
             self.assertIn(f"stint resolve {run} {how}", inbox)
             self.assertIn("its process died → in_doubt", self.stint("show", run))
             self.assertEqual([each["id"] for each in self.ask("inbox")["runs"]], [run])
-            self.assertIn("--done, --rerun or --discard", self.stint("resolve", run, status=2))
+            self.assertIn("--done, --rerun and --discard", self.stint("resolve", run, status=2))
             self.stint("resolve", run, "--done", "--rerun", status=2)
             self.assertEqual(self.ask("resolve", run, how), {"id": run, "state": state})
             self.assertIn("not in doubt", self.stint("resolve", run, how, status=1))
-        self.assertIn("Nothing waits", self.stint("inbox"))
+        self.assertIn("No run waits", self.stint("inbox"))
 
-    def test_what_asks_for_a_person_goes_on_when_answered(self):
+    def test_a_parked_run_goes_on_when_answered(self):
         events = [{"cause": "enqueued", "at_ms": 1_790_000_000_000, "state": "queued"},
                   {"cause": "claimed", "at_ms": 1_790_000_000_500, "fence": 1, "node": 3, "state": "running"},
                   {"cause": "park", "at_ms": 1_790_000_001_000, "fence": 1, "node": 3, "state": "parked", "hold": "person"}]
@@ -364,7 +364,7 @@ class Fleet(Repository):
         self.assertIn("neither an agent nor a limit", self.stint("pause", "nosuch", status=2))
         self.stint("pause", "--for", "soon", status=2)
 
-    def test_names_that_do_not_exist_are_a_mistake_of_usage(self):
+    def test_unknown_names_are_usage_errors(self):
         for command in ("pause", "resume"):
             self.assertIn("'nosuch'", self.stint(command, "nosuch", status=2))
         self.assertIn("there is no limit 'nosuch'", self.stint("limits", "nosuch=3", status=2))
@@ -372,12 +372,12 @@ class Fleet(Repository):
         self.assertIn("agent:review  0 of 3 held", self.stint("limits", "agent:review=3"))
         self.assertNotIn("nosuch", self.stint("limits"))
 
-    def test_what_expired_in_the_queue_says_so(self):
+    def test_a_run_that_expired_in_the_queue_says_so(self):
         run = self.submit("review", "1", "--deadline", "10ms")
         self.wait_until(lambda: self.ask("show", run)["state"] == "expired", "it does not expire")
-        self.assertIn("its deadline passed", self.ask("show", run)["error"])
+        self.assertIn("the deadline passed", self.ask("show", run)["error"])
 
-    def test_who_follows_what_nobody_carries_is_told(self):
+    def test_logs_of_a_run_that_no_daemon_carries_say_why(self):
         run = self.submit("review", "1")
         following = self.start("logs", "-f", run)
         self.assertIn("no daemon runs here", following.stderr.readline() + following.stderr.readline())
@@ -403,7 +403,7 @@ class Fleet(Repository):
         self.assertIn("session 's' is held by run", done.stdout + done.stderr)
         self.assertEqual([run["agent"] for run in self.ask("ls")["runs"]], ["middle", "outer"])
 
-    def test_without_a_daemon_what_is_old_is_forgotten(self):
+    def test_without_a_daemon_commands_prune_old_runs(self):
         (self.folder / "stint.toml").write_text('[retention]\nruns = "1h"\n', encoding="utf-8")
         (self.folder / ".stint/agents/echo.md").write_text('---\ndescription: Echoes\ndriver: command\ncommand: [echo, done]\n---\n', encoding="utf-8")
         self.stint("trust")

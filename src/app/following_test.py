@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Who follows a daemon hears from it and does not ask all the time; misses nothing and sees nothing twice, whatever becomes of the
-daemon; and notices if it stops.
+"""Subscribers of a daemon do not poll, miss nothing and see nothing twice through its restarts, and report if it stops.
 
     following_test.py PATH-TO-STINT [TEST…]
 """
@@ -40,7 +39,7 @@ args:
 
 
 class Reader:
-    """All that a process says, as it comes."""
+    """Collects the output of a process as it arrives."""
 
     def __init__(self, stream):
         self.text = ""
@@ -77,52 +76,52 @@ class Following(WithDaemon):
         return int(self.metrics()["stint_http_requests_total"])
 
     def gate(self):
-        """A file that is not there yet: a run that waits for it lasts as long as the test needs it, on any machine."""
+        """A file that does not exist yet: a run that waits for it lasts as long as the test needs, on any machine."""
         self.gates = getattr(self, "gates", 0) + 1
         return self.base / f"gate{self.gates}"
 
-    def restart(self, by, gate, followers, address=None):
-        """Kills or drains the daemon under a run that waits for `gate`, and starts another when all followers have noticed."""
+    def restart(self, by, gate, subscribers, address=None):
+        """Kills or drains the daemon under a run that waits for `gate`, and starts another when all subscribers have noticed."""
         address = address or json.loads(self.place.read_text(encoding="utf-8"))["url"].removeprefix("http://")
         self.daemon.send_signal(by)
         if by == signal.SIGTERM:
             gate.touch()  # a drain lets the run end
         self.daemon.wait(60)
-        for follower in followers if by == signal.SIGKILL else ():
-            self.wait_until(lambda: "does not answer" in follower.said.text, "it is not noticed")
+        for subscriber in subscribers if by == signal.SIGKILL else ():
+            self.wait_until(lambda: "does not answer" in subscriber.said.text, "it is not noticed")
         self.daemon, self.place = self.serve(address)
         gate.touch()
 
-    def test_who_follows_does_not_ask_all_the_time(self):
+    def test_a_subscriber_does_not_poll(self):
         gate = self.gate()
         run = self.running("tell", "quiet", "2", "0", f"gate={gate}", "at=1")
-        followers = [self.follow("logs", "-f", run) for _ in range(3)]
-        for follower in followers:
-            self.wait_until(lambda: follower.out.text == "quiet 1\n", "it is not told")
+        subscribers = [self.follow("logs", "-f", run) for _ in range(3)]
+        for subscriber in subscribers:
+            self.wait_until(lambda: subscriber.out.text == "quiet 1\n", "its output does not arrive")
         self.wait_until(lambda: self.metrics()["stint_http_streams"] == "3", "there are no streams")
         before = self.requests()
         time.sleep(3)
-        self.assertLess(self.requests() - before, 10, "a look every 250 ms would be 70")
+        self.assertLess(self.requests() - before, 10, "polling every 250 ms would be 70")
         gate.touch()
-        for follower in followers:
-            self.assertEqual(self.ended(follower, 0), "quiet 1\nquiet 2\n")
+        for subscriber in subscribers:
+            self.assertEqual(self.ended(subscriber, 0), "quiet 1\nquiet 2\n")
 
-    def test_what_is_printed_is_heard_at_once(self):
+    def test_output_arrives_at_once(self):
         for command in (("logs", "-f"), ("run",)):
             if command[0] == "run":
-                follower = self.follow("run", "tell", "loud", "8", "0.4")
+                subscriber = self.follow("run", "tell", "loud", "8", "0.4")
             else:
-                follower = self.follow("logs", "-f", self.running("tell", "loud", "8", "0.4"))
+                subscriber = self.follow("logs", "-f", self.running("tell", "loud", "8", "0.4"))
             seen = {}
-            while follower.poll() is None:
-                for line in follower.out.text.splitlines():
+            while subscriber.poll() is None:
+                for line in subscriber.out.text.splitlines():
                     seen.setdefault(line, time.monotonic())
                 time.sleep(0.01)
-            self.assertEqual(self.ended(follower, 0), "".join(f"loud {i}\n" for i in range(1, 9)))
+            self.assertEqual(self.ended(subscriber, 0), "".join(f"loud {i}\n" for i in range(1, 9)))
             moments = sorted(seen.values())
-            self.assertGreater(len({round(moment, 1) for moment in moments}), 5, "lines come one by one, not in heaps")
+            self.assertGreater(len({round(moment, 1) for moment in moments}), 5, "lines arrive one by one, not in batches")
 
-    def test_the_end_is_heard(self):
+    def test_the_end_arrives_at_once(self):
         done = self.follow("submit", "--wait", "tell", "x", "1", "1.5")
         each = self.follow("submit", "tell", "--each", "-", "--wait")
         each.stdin.write("one\ntwo\n")
@@ -135,46 +134,46 @@ class Following(WithDaemon):
         for by in (signal.SIGKILL, signal.SIGTERM):
             gate = self.gate()
             run = self.running("tell", "again", "6", "0", f"gate={gate}")
-            followers = [self.follow("logs", "-f", run), self.follow("logs", "-f", run, "--raw")]
-            for follower in followers:
-                self.wait_until(lambda: "again 2\n" in follower.out.text, "it is not told")
-            self.restart(by, gate, followers)
-            # What is in doubt a person decides; in either case the follower ends as the run does, with all that it printed.
-            for follower in followers:
-                status = follower.wait(60)
-                self.assertIn(status, (0, 6), follower.said.text)
-                self.assertEqual(self.ended(follower, status), self.stint("logs", run))
+            subscribers = [self.follow("logs", "-f", run), self.follow("logs", "-f", run, "--raw")]
+            for subscriber in subscribers:
+                self.wait_until(lambda: "again 2\n" in subscriber.out.text, "its output does not arrive")
+            self.restart(by, gate, subscribers)
+            # A person settles a run in doubt; in either case the subscriber ends as the run does, with all its output.
+            for subscriber in subscribers:
+                status = subscriber.wait(60)
+                self.assertIn(status, (0, 6), subscriber.said.text)
+                self.assertEqual(self.ended(subscriber, status), self.stint("logs", run))
                 if by == signal.SIGKILL:  # a drain lets the run end first
-                    self.assertIn("it answers again", follower.said.text)
+                    self.assertIn("connected again", subscriber.said.text)
 
-    def test_a_daemon_that_comes_back_elsewhere_is_found(self):
+    def test_finds_a_daemon_that_restarts_at_another_address(self):
         gate = self.gate()
         run = self.running("tell", "again", "6", "0", f"gate={gate}")
-        follower = self.follow("logs", "-f", run)
-        self.wait_until(lambda: "again 2\n" in follower.out.text, "it is not told")
-        self.restart(signal.SIGKILL, gate, [follower], "127.0.0.1:0")
-        self.assertEqual(self.ended(follower, 0), self.stint("logs", run))
+        subscriber = self.follow("logs", "-f", run)
+        self.wait_until(lambda: "again 2\n" in subscriber.out.text, "its output does not arrive")
+        self.restart(signal.SIGKILL, gate, [subscriber], "127.0.0.1:0")
+        self.assertEqual(self.ended(subscriber, 0), self.stint("logs", run))
 
     def test_run_outlives_a_restart_too(self):
         gate = self.gate()
-        follower = self.follow("run", "tell", "again", "6", "0", f"gate={gate}", "--json")
-        self.wait_until(lambda: "again 2" in follower.out.text, "it is not told")
+        subscriber = self.follow("run", "tell", "again", "6", "0", f"gate={gate}", "--json")
+        self.wait_until(lambda: "again 2" in subscriber.out.text, "its output does not arrive")
         self.restart(signal.SIGKILL, gate, [])
-        lines = [json.loads(line) for line in self.ended(follower, 0).splitlines()]
+        lines = [json.loads(line) for line in self.ended(subscriber, 0).splitlines()]
         run = lines[-1]["run"]
         events = [line for line in lines if "seq" in line]
         self.assertEqual([line["seq"] for line in events], [event["seq"] for event in self.ask("show", run)["events"]])
         self.assertEqual("".join(line["text"] for line in lines if line["event"] == "text"), self.stint("logs", run))
 
-    def test_a_daemon_that_stops_is_noticed_and_one_that_goes_on_is_heard_again(self):
+    def test_reports_a_stopped_daemon_and_reconnects_when_it_continues(self):
         run = self.running("tell", "slow", "2", "20")
-        follower, impatient = self.follow("logs", "-f", run), self.follow("logs", "-f", run)
-        for each in (follower, impatient):
-            self.wait_until(lambda: each.out.text == "slow 1\n", "it is not told")
+        subscriber, impatient = self.follow("logs", "-f", run), self.follow("logs", "-f", run)
+        for each in (subscriber, impatient):
+            self.wait_until(lambda: each.out.text == "slow 1\n", "its output does not arrive")
         self.daemon.send_signal(signal.SIGSTOP)
         try:
             began = time.monotonic()
-            self.wait_until(lambda: "does not answer" in follower.said.text, "it is not noticed")
+            self.wait_until(lambda: "does not answer" in subscriber.said.text, "it is not noticed")
             self.assertLess(time.monotonic() - began, 25)
             asked = time.monotonic()
             impatient.send_signal(signal.SIGINT)
@@ -182,24 +181,24 @@ class Following(WithDaemon):
             self.assertLess(time.monotonic() - asked, 2)
         finally:
             self.daemon.send_signal(signal.SIGCONT)
-        self.wait_until(lambda: "it answers again" in follower.said.text, "it is not heard again")
-        # Its lease was over meanwhile, and the work was ended: what becomes of the run is another story.
+        self.wait_until(lambda: "connected again" in subscriber.said.text, "it does not reconnect")
+        # Its lease has expired meanwhile and the work was ended: the run's outcome is not tested here.
         self.call("cancel", run)
-        self.assertEqual(self.ended(follower, self.call("logs", "-f", run).returncode), self.stint("logs", run))
+        self.assertEqual(self.ended(subscriber, self.call("logs", "-f", run).returncode), self.stint("logs", run))
 
     def test_the_second_ctrl_c_leaves_a_daemon_that_does_not_answer(self):
-        follower = self.follow("run", "tell", "long", "1", "60")
-        self.wait_until(lambda: follower.out.text == "long 1\n", "it is not told")
+        subscriber = self.follow("run", "tell", "long", "1", "60")
+        self.wait_until(lambda: subscriber.out.text == "long 1\n", "its output does not arrive")
         self.daemon.send_signal(signal.SIGSTOP)
         try:
-            follower.send_signal(signal.SIGINT)
+            subscriber.send_signal(signal.SIGINT)
             time.sleep(0.3)
-            self.assertIsNone(follower.poll(), "it waits until the run is gone")
-            follower.send_signal(signal.SIGINT)
-            self.ended(follower, 5)
+            self.assertIsNone(subscriber.poll(), "it waits until the run is gone")
+            subscriber.send_signal(signal.SIGINT)
+            self.ended(subscriber, 5)
         finally:
             self.daemon.send_signal(signal.SIGCONT)
-        self.assertIn("left to the daemon", follower.said.text)
+        self.assertIn("the daemon is still ending the run", subscriber.said.text)
 
     def test_top_draws_when_something_happens_and_not_more_often_than_it_can_be_read(self):
         pid, terminal = pty.fork()
@@ -236,7 +235,7 @@ class Following(WithDaemon):
 
 
 class OddDaemon:
-    """Has one run, which ends when `ended` is set, and streams as it is told to."""
+    """A daemon with one run, which ends when `ended` is set, and a scripted event stream."""
 
     def __init__(self, stream):
         self.ended = False
@@ -286,7 +285,7 @@ def begin_stream(handler):
 
 class OddDaemons(Repository):
     def follow(self, stream, seconds):
-        """What was looked for and streamed in that time; the follower has seen the end of the run."""
+        """The requests and streams of that time; the subscriber has seen the end of the run."""
         daemon = OddDaemon(stream)
         self.addCleanup(daemon.close)
         self.environment["STINT_URL"] = daemon.url
@@ -299,7 +298,7 @@ class OddDaemons(Repository):
         self.assertEqual(process.wait(20), 0, process.stderr.read())
         return looks, streams
 
-    def test_a_stream_that_breaks_is_taken_up_where_it_was(self):
+    def test_resumes_a_broken_stream_after_the_last_event(self):
         def stream(handler):
             begin_stream(handler)
             handler.wfile.write(b":\n\nid: 5\nevent: claimed\ndata: {}\n\nid: 6\ndata: {")
@@ -307,10 +306,10 @@ class OddDaemons(Repository):
         looks, streams = self.follow(stream, 4)
         self.assertEqual([last for _, last in streams], [None] + (len(streams) - 1) * ["5"])
         self.assertGreaterEqual(len(streams), 2)
-        self.assertLessEqual(len(streams), 6, "one that breaks at once is not opened all the time")
+        self.assertLessEqual(len(streams), 6, "a stream that breaks at once is not reopened in a loop")
         self.assertLess(len(looks), 80)
 
-    def test_without_a_stream_it_is_looked_for(self):
+    def test_polls_without_a_stream(self):
         def stream(handler):
             handler.send_error(404)
 
@@ -318,7 +317,7 @@ class OddDaemons(Repository):
         self.assertGreater(len(looks), 12, "four times a second, the run and its output")
         self.assertLessEqual(len(streams), 5)
 
-    def test_one_that_is_silent_costs_nothing(self):
+    def test_a_silent_stream_costs_no_requests(self):
         def stream(handler):
             begin_stream(handler)
             time.sleep(8)

@@ -17,9 +17,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kLinesHeld = 8192;
-constexpr auto kLastWords = 2s;  // so long an end waits for who should read them
+constexpr auto kLastWords = 2s;  // how long the destructor waits for a slow reader
 
-/// Not by stdio, whose lock an exit would wait for.
+/// Does not use stdio: exit would wait for its lock.
 void blocking_write(std::string_view rest) {
   while (!rest.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
@@ -30,7 +30,7 @@ void blocking_write(std::string_view rest) {
 
 }  // namespace
 
-/// Its thread sleeps until there is a line: a daemon that has nothing to say does not wake up for its log.
+/// The thread sleeps until there is a line: an idle daemon does not wake up for its log.
 class StderrLog::Writer {
  public:
   Writer() : thread_([this] { blocking_write_lines(); }) {}
@@ -46,7 +46,7 @@ class StderrLog::Writer {
     }
     more_.notify_one();
   }
-  /// Nothing may be written any more. False: somebody should read and does not.
+  /// Call when nothing more will be written. False: the reader did not take the rest in time.
   [[nodiscard]] bool blocking_finish() {
     std::unique_lock lock(mutex_);
     end_ = true;
@@ -81,7 +81,7 @@ StderrLog::StderrLog(const domain::System& system, Options options)
     : system_(system), options_(options), writer_(std::make_unique<Writer>()) {}
 
 StderrLog::~StderrLog() {
-  [[maybe_unused]] static Writer* left_behind = nullptr;  // its thread ends with the process, which is about to
+  [[maybe_unused]] static Writer* left_behind = nullptr;  // its thread ends with the process, which is about to exit
   if (!writer_->blocking_finish()) left_behind = writer_.release();
 }
 

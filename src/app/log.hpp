@@ -1,5 +1,5 @@
-/// A daemon's log: lines on stderr, written by a thread of their own, so that a reader who sleeps holds up nobody. If
-/// he sleeps too long, the oldest lines are lost.
+/// A daemon's log: lines on stderr, written by a thread of its own, so that a slow reader does not block the daemon.
+/// The buffer is bounded: when it is full, the oldest lines are dropped.
 #pragma once
 
 #include "domain/log.hpp"

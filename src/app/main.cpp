@@ -1,4 +1,4 @@
-// Owns main(): reads the command line and hands over to one command.
+// Owns main(): parses the command line and runs one command.
 #include "app/demo_fleet.hpp"
 #include "app/serve.hpp"
 #include "cli/agents.hpp"
@@ -45,18 +45,16 @@ namespace {
 constexpr int kExitOk = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
-constexpr int kExitWithFailed = 125;  // `with` leaves all others to its command
+constexpr int kExitWithFailed = 125;  // all other statuses of `with` belong to its command
 
 constexpr const char* kDescription =
-    "Stint runs fleets of AI agents, as many at once as you allow and never one more.\n"
+    "Stint runs fleets of AI agents: as many at once as you allow and never one more, each within one budget of time,\n"
+    "attempts, tokens and cost.\n"
     "\n"
-    "One agent in the foreground: docs/running.md. A fleet of them, its queue and its store: docs/fleet.md, "
-    "docs/store.md.\n"
-    "\n"
-    "Agents: docs/agents.md. The library: docs/library.md. What a semaphore is good for: docs/learn.md. Programs to "
-    "copy: examples/.";
+    "Run one agent: docs/running.md. Run a fleet: docs/fleet.md, docs/operations.md, docs/store.md. Write agents:\n"
+    "docs/agents.md. Use the library: docs/library.md, docs/learn.md, examples/.";
 
-/// A name of its own if the kernel gives none: then no other process compares its clocks with ours.
+/// A random name if the kernel gives none, so that no other process compares its clocks with ours.
 std::string name_of_boot(std::uint64_t random) {
   std::string name = stint::os::boot_clock_id();
   return name.empty() ? "unknown-" + std::to_string(random) : name;
@@ -70,7 +68,7 @@ stint::domain::System real_world() {
           .boot = name_of_boot(stint::os::Random()())};
 }
 
-/// What stands after the first `--` of `stint with … -- CMD…`: not ours to read.
+/// The words after the first `--` of `stint with … -- CMD…`, which the parser must not read.
 std::vector<std::string> cut_command(std::vector<std::string>& words) {
   if (words.empty() || words.front() != "with") return {};
   const auto dashes = std::ranges::find(words, "--");
@@ -113,7 +111,7 @@ int run_command_line(int argc, char** argv) {
     stint::cli::print_out("{}", to_text(complete(app, words, names)));
     return kExitOk;
   }
-  std::ranges::reverse(words);  // as CLI11 wants them
+  std::ranges::reverse(words);  // CLI11 expects them in reverse order
   try {
     app.parse(words);
   } catch (const CLI::ParseError& error) {
@@ -139,15 +137,15 @@ int run_command_line(int argc, char** argv) {
   return kExitOk;
 }
 
-/// Whether all that was printed has arrived. A reader that went away has seen what it wanted.
+/// Whether all output was written. A closed reader is not an error: it has seen what it wanted.
 bool blocking_finish_output() {
   const int error = stint::cli::lost_output();
   pollfd reader{STDOUT_FILENO, POLLOUT, 0};
   const bool gone = ::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
-  // The parser prints its help by itself: then only the stream knows that it failed.
+  // The parser prints its help itself: then only the stream has the error.
   if (error == 0 && (std::ferror(stdout) == 0 || gone)) return true;
   const std::string why = error == 0 ? "" : std::string(": ") + std::strerror(error);
-  stint::cli::write_error("stint: not all could be printed" + why + "\n");
+  stint::cli::write_error("stint: standard output could not be written completely" + why + "\n");
   return false;
 }
 
@@ -160,7 +158,7 @@ int main(int argc, char** argv) {
   try {
     const int status = run_command_line(argc, argv);
     return blocking_finish_output() || status != kExitOk ? status : failed;
-  } catch (const std::exception& error) {  // no descriptors, no memory, nowhere to print
+  } catch (const std::exception& error) {  // out of descriptors or memory, or no stdout
     std::fputs((std::string("stint: ") + error.what() + "\n").c_str(), stderr);
     return failed;
   }

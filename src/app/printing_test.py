@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What every command does where its words can't be written: a full disk on either stream, a terminal that was closed.
+"""What every command does when its output can't be written: a full disk on either stream, a terminal that was closed.
 
 The commands are those of `stint --help`: a new one has to be added to WORDS, or this fails."""
 import contextlib
@@ -78,7 +78,7 @@ class Printing(Repository):
     def every(self):
         listed = re.search(r"Subcommands:\n(.*)", self.stint("--help"), re.S)[1]
         commands = re.findall(r"(?m)^  (\w+)", listed)
-        self.assertEqual(sorted(commands), sorted(WORDS), "a command that is new: say in WORDS how it is called")
+        self.assertEqual(sorted(commands), sorted(WORDS), "add the new command to WORDS")
         return [words for command in commands for words in WORDS[command]] + HELP
 
     def finish(self, process, words):
@@ -96,7 +96,7 @@ class Printing(Repository):
         finally:
             os.close(theirs)
 
-    def test_words_that_are_lost_crash_nothing_and_only_lost_output_turns_a_success_into_a_failure(self):
+    def test_lost_output_never_crashes_and_turns_a_success_into_a_failure(self):
         for words in self.every():
             with self.subTest(words=words), open("/dev/full", "wb") as full:
                 endless = bool(words) and words[0] in ENDLESS
@@ -114,13 +114,13 @@ class Printing(Repository):
                 both, _, _ = self.finish(neither, words)
                 self.finish(closed, words)
                 if endless:
-                    continue  # one that is told to end before it listens is ended by the signal
+                    continue  # a signal before it handles signals ends it
                 if status == 0 and out and words[:1] != ["with"]:  # which prints nothing by itself
                     self.assertEqual(lost, 1, error)
-                    self.assertRegex(error, "not all could be printed|is the disk full")
+                    self.assertRegex(error, "could not be written completely|check the disk space")
                 else:
                     self.assertEqual(lost, status, error)
-                self.assertEqual((quiet, bool(said)), (status, bool(out)), "errors that are lost change no status")
+                self.assertEqual((quiet, bool(said)), (status, bool(out)), "a lost message on stderr changes no status")
                 self.assertIn(both, {status, 1})
 
 
@@ -176,7 +176,7 @@ class Following(Repository):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(30), 128 + signal.SIGTERM)
 
-    def test_who_follows_a_run_on_a_terminal_that_closes_leaves(self):
+    def test_a_subscriber_exits_when_its_terminal_closes(self):
         self.stint("trust")
         run = self.start("run", "slow")
         self.wait_until(lambda: [each["state"] for each in self.ask("ls")["runs"]] == ["running"], "it to run")

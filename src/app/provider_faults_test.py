@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The simulated provider in trouble: scripted faults, clients that leave, hostile requests. `provider_faults_test.py STINT`"""
+"""Faults of the simulated provider: scripted faults, clients that leave, hostile requests. `provider_faults_test.py STINT`"""
 import http.client
 import json
 import select
@@ -31,7 +31,7 @@ class Faults(WithProvider):
         self.assertNotIn("retry-after", headers)
         self.assertEqual(json.loads(self.ask("@provider: fault=spend_limit", path="/v1/chat/completions")[2])["error"]["code"], "insufficient_quota")
 
-    def test_headers_and_message_of_ones_own(self):
+    def test_custom_headers_and_message(self):
         _, headers, body = self.ask('@provider: fault=429 message="come back later" header="anthropic-ratelimit-unified-reset: 12345"')
         self.assertEqual((headers["anthropic-ratelimit-unified-reset"], json.loads(body)["error"]["message"]), ("12345", "come back later"))
 
@@ -145,7 +145,7 @@ class Clients(WithProvider):
             self.provider.stats_when(lambda stats: stats["active"] == 0, seconds=2)
         self.assertEqual(self.provider.stats()["streams_closed_early"], 3)
 
-    def test_an_answer_that_is_no_stream_is_finished_for_nobody_and_counted(self):
+    def test_an_answer_without_a_stream_is_finished_after_the_client_left_and_counted(self):
         client = socket.create_connection(self.provider.address)
         client.sendall(raw_request("/v1/messages", message("@provider: tokens=30 rate=60/s", stream=False)))
         self.provider.stats_when(lambda stats: stats["tokens"] >= 3)
@@ -154,7 +154,7 @@ class Clients(WithProvider):
         self.assertEqual((stats["tokens"], stats["closed_early"], stats["streams_closed_early"]), (30, 1, 0))
         self.assertGreater(stats["tokens_after_gone"], 10)
 
-    def test_a_deaf_upstream_goes_on_after_the_client_is_gone(self):
+    def test_a_deaf_upstream_continues_after_the_client_left(self):
         open_stream(self.provider, "@provider: tokens=30 rate=60/s deaf=true").close()
         stats = self.provider.stats_when(lambda stats: stats["active"] == 0 and stats["requests"] == 1)
         self.assertEqual(stats["tokens"], 30)
@@ -181,7 +181,7 @@ class Clients(WithProvider):
         self.assertNotIn(b"message_stop", read_to_end(client)[0])
         client.close()
 
-    def test_a_half_sent_request_is_no_request(self):
+    def test_ignores_an_incomplete_request(self):
         for part in (b"POST /v1/messages HT", b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"):
             with socket.create_connection(self.provider.address, timeout=20) as client:
                 client.sendall(part)
@@ -189,7 +189,7 @@ class Clients(WithProvider):
                 self.assertEqual(client.recv(100), b"")
         self.assertEqual(self.provider.stats()["requests"], 0)
 
-    def test_a_slow_reader_holds_up_itself_alone_and_gets_everything(self):
+    def test_a_slow_reader_delays_only_itself_and_gets_everything(self):
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect(self.provider.address)
@@ -198,7 +198,7 @@ class Clients(WithProvider):
         begun = time.monotonic()
         self.assertEqual(self.ask("hello")[0], 200)
         self.assertLess(time.monotonic() - begun, 2 * SLOW)
-        self.assertLess(self.provider.stats()["tokens"], 50000, "what nobody reads is not generated")
+        self.assertLess(self.provider.stats()["tokens"], 50000, "tokens that are not read are not generated")
         client.settimeout(30 * SLOW)
         got = 0
         tail = b""
@@ -276,7 +276,7 @@ class Bounds(WithProvider):
         body = b"%x;a=\"b\"\r\n%s\r\n%X\r\n%s\r\n" % (half, text[:half], len(text) - half, text[half:])
         for last in (b"0\r\n\r\n", b"000;x\r\nA: b\r\nC:\r\n\r\n"):
             for sizes in ((1,), (3, 1), (2, 2), (4,), (1, 3), (1000,)):
-                for chunks, status in ((body, b" 200 "), (b"", b" 400 ")):  # nothing is no question
+                for chunks, status in ((body, b" 200 "), (b"", b" 400 ")):  # an empty body is not a request
                     with socket.create_connection(self.provider.address, timeout=20 * SLOW) as client:
                         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                         client.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n" + chunks)

@@ -195,13 +195,13 @@ class Docs(WithProvider):
         for name in self.provider.stats():
             if name != "event":
                 self.assertIn(f"`{name}`", self.text)
-        for key in re.search(r"known are ([^\"]*)", self.ask("@provider: x=y")[2].decode()).group(1).split(", "):
+        for key in re.search(r"allowed: ([^\"]*)", self.ask("@provider: x=y")[2].decode()).group(1).split(", "):
             if key != "status":
                 self.assertIn(f"`{key}`", self.text)
 
 
 class Command(unittest.TestCase):
-    def test_says_where_it_listens_and_ends_cleanly(self):
+    def test_prints_its_address_and_ends_cleanly(self):
         for by in (signal.SIGINT, signal.SIGTERM):
             provider = Provider()
             url = provider.listening["url"]
@@ -242,13 +242,13 @@ class Command(unittest.TestCase):
                 lines = [json.loads(line) for line in file]
             self.assertEqual([(line["number"], line["prompt"], line["end"]) for line in lines], [(1, "some tea?", "done"), (2, "anything", "done")])
 
-    def test_what_cannot_be_is_refused_with_the_reason(self):
+    def test_refuses_invalid_options_with_the_reason(self):
         with tempfile.TemporaryDirectory() as folder:
             bad = os.path.join(folder, "bad.toml")
             with open(bad, "w", encoding="utf-8") as file:
                 file.write("[[reply]\n")
             for arguments, reason in (
-                (["--listen", "0.0.0.0:0"], "loopback only"),
+                (["--listen", "0.0.0.0:0"], "not a loopback address"),
                 (["--listen", "example.com:80"], "give an address and a port"),
                 (["--listen", "127.0.0.1"], "give an address and a port"),
                 (["--script", os.path.join(folder, "none.toml")], "can't be read"),

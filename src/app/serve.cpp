@@ -2,6 +2,7 @@
 
 #include "app/daemon.hpp"
 #include "app/log.hpp"
+#include "cli/fleet_text.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "fleet/store_location.hpp"
@@ -27,7 +28,8 @@ domain::LogLevel level_of(const std::string& name) {
 
 constexpr const char* kListen = "127.0.0.1:7717";
 
-/// Another port only if none was asked for: a second project's daemon is found by its file, not by its number.
+/// Picks another port only if none was requested: commands find the daemon of a second project by its file, not by its
+/// port.
 Result<> blocking_listen(Daemon& daemon, const Listen& wanted, bool asked, const std::vector<std::string>& hosts) {
   const Result<> listening = daemon.listen(wanted, hosts);
   if (listening || listening.error() != Errc::unavailable) return listening;
@@ -38,7 +40,7 @@ Result<> blocking_listen(Daemon& daemon, const Listen& wanted, bool asked, const
                                        "; --listen 127.0.0.1:0 picks a free port");
   }
   STINT_CHECK(daemon.listen({wanted.address, 0}, hosts));
-  cli::print_error("stint: {}; a free one was picked\n", cli::printable(taken));
+  cli::print_error("stint: {}; using a free port\n", cli::printable(taken));
   return {};
 }
 
@@ -46,21 +48,23 @@ Result<> blocking_listen(Daemon& daemon, const Listen& wanted, bool asked, const
 
 ServeCommand::ServeCommand(CLI::App& app) : command_(app, "serve", "Run the fleet: workers, queue, HTTP API, metrics") {
   command_.footer(
-      "Takes runs from the store and carries them, as many at once as [pool] of stint.toml and the agents' limits "
+      "Takes runs from the store and carries them, as many at once as [pool] in stint.toml and the agents' limits "
       "allow.\n"
-      "SIGTERM or Ctrl-C drains: nothing new is begun, what runs may finish (pool.drain), the rest is handed back. A\n"
-      "second one hurries, a third leaves at once. SIGHUP reads agents and settings again.\n"
+      "SIGTERM or Ctrl-C drains: no new run begins, runs under way may finish (pool.drain), the rest is handed back.\n"
+      "A second signal stops waiting for them, a third exits at once. SIGHUP reloads agents and settings.\n"
       "Every request needs the token that is printed, and kept in a file that only you can read.");
   command_
       .option("--listen", listen_,
-              "Address and port; port 0 picks a free one. Default: 127.0.0.1:7717, or a free port if that is taken")
+              "Listen here; port 0 picks a free one. Default: 127.0.0.1:7717, or a free port if that is taken")
       .value("ADDRESS:PORT");
-  command_.option("--allow-host", hosts_, "A name under which clients may reach it").value("NAME");
-  command_.option("--workers", workers_, "A pool of this size, without autoscaling").whole(0, 10'000);
-  command_.flag("--no-token", no_token_, "Ask for no token; on loopback only");
-  command_.flag("--json", json_, "Say where it listens as JSON");
-  command_.option("--log", log_format_, "How its log is written, on stderr").one_of({"text", "json"}).shows_default();
-  command_.option("--log-level", log_level_, "The least that is worth a line")
+  command_.option("--allow-host", hosts_, "Accept this host name in requests; may be repeated").value("NAME");
+  command_.option("--workers", workers_, "Run a pool of this size, without autoscaling").whole(0, 10'000);
+  command_.flag("--no-token", no_token_, "Require no token; on loopback only");
+  command_.flag("--json", json_, "Print address, token and store as JSON");
+  command_.option("--log", log_format_, "Choose the format of the log on stderr")
+      .one_of({"text", "json"})
+      .shows_default();
+  command_.option("--log-level", log_level_, "Log from this level on")
       .one_of({"debug", "info", "warning", "error"})
       .shows_default();
 }
@@ -72,7 +76,7 @@ int ServeCommand::run(const domain::System& system) {
     cli::complain(listen.error());
     return cli::kExitUsage;
   }
-  ::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of the write
+  ::signal(SIGPIPE, SIG_IGN);  // a closed reader becomes an error of the write
   const auto settings = project::blocking_read_checkout(environment);
   if (!settings) return cli::complain(settings.error());
   const bool memory = settings->settings.store == "memory";
@@ -115,8 +119,8 @@ int ServeCommand::run(const domain::System& system) {
   if (const auto listening = blocking_listen(daemon, *listen, !listen_.empty(), hosts_); !listening) {
     return cli::complain(listening.error());
   }
-  const auto place_said = blocking_say_where(*files, daemon.url());
-  if (!place_said) return cli::complain(place_said.error());
+  const auto location = blocking_write_location(*files, daemon.url());
+  if (!location) return cli::complain(location.error());
   announce(daemon.url(), token, **snapshot, memory ? "memory" : place.shown, json_);
   if (const Result<> ended = reactor.run(daemon.serve()); !ended) return cli::complain(ended.error());
   const engine::DrainReport& report = daemon.engine().drained();
@@ -128,11 +132,11 @@ int ServeCommand::run(const domain::System& system) {
        domain::LogField::number("in_doubt", std::to_string(report.in_doubt)),
        domain::LogField::number("not_recorded", std::to_string(report.unrecorded))});
   if (report.unrecorded == 0) return cli::kExitDone;
-  return cli::complain(Error(
-      Errc::unavailable,
-      fmt::format("how {} of its runs ended could not be stored: {}. The next `stint serve` goes on with them, as "
-                  "`on_crash` says",
-                  report.unrecorded, daemon.engine().store_health().why_unusable())));
+  return cli::complain(
+      Error(Errc::unavailable,
+            fmt::format("the outcome of {} could not be stored: {}. The next `stint serve` rescues them by their "
+                        "`on_crash`",
+                        cli::some(report.unrecorded, "run"), daemon.engine().store_health().why_unusable())));
 }
 
 }  // namespace stint::app

@@ -1,5 +1,5 @@
 // The daemon without agents: engine, fleet, API and server as `stint serve` wires them, over the store in memory, with
-// a driver whose work is done when it begins. What is left is what a run costs us.
+// a driver whose work ends at once. Measures Stint's own cost of a run.
 //   serve_bench serve workers= queue=   answers on a port of its own, which it prints; ends with its standard input.
 //                                       `bench/run.py serve` puts wrk before it, beside the peers
 #include "bench_support.hpp"

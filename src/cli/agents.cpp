@@ -122,12 +122,12 @@ void print_one(const Agent& agent, const agent::Settings& settings, const Enviro
 }  // namespace
 
 AgentsCommand::AgentsCommand(CLI::App& app)
-    : command_(app, "agents", "The agents of this project, and what is wrong with their files") {
+    : command_(app, "agents", "List the agents of this project, and problems of their files") {
   command_.footer(
       "Agents are Markdown files in .stint/agents; those in .claude/agents, .coven/agents, .gemini/agents,\n"
-      ".opencode/agents and .github/agents are read, too. Exit status 1 if a file has errors.");
-  command_.option("NAME", name_, "Only this one, with everything that is known of it");
-  command_.flag("--json", json_, "One JSON object: agents and problems");
+      ".opencode/agents and .github/agents work, too. Exit status 1 if a file has errors.");
+  command_.option("NAME", name_, "Show this agent with all its fields");
+  command_.flag("--json", json_, "Print one JSON object: agents and problems");
 }
 
 bool AgentsCommand::chosen() const { return command_.chosen(); }

@@ -1,4 +1,4 @@
-/// `stint agents`: the agents of this project, and what is wrong with their files.
+/// `stint agents`: lists the agents of this project, and problems of their files.
 #pragma once
 
 #include "cli/command.hpp"
@@ -15,7 +15,7 @@ class AgentsCommand {
   AgentsCommand& operator=(const AgentsCommand&) = delete;
 
   [[nodiscard]] bool chosen() const;
-  /// 1 if a file has errors, or if there is no agent of the name that was given.
+  /// 1 if a file has errors, or the named agent does not exist.
   int run();
 
  private:

@@ -14,7 +14,7 @@
 namespace stint::cli {
 namespace {
 
-/// Several at once: each may take as long as its processes take to end.
+/// Cancels several runs at once: each takes as long as its processes take to end.
 class Canceller {
  public:
   static constexpr std::size_t kAtOnce = 16;
@@ -24,7 +24,7 @@ class Canceller {
 
   Task<int> run() {
     auto body = [&](Scope& scope) -> Task<> {
-      for (std::size_t i = 0; i < std::min(kAtOnce, ids_.size()); ++i) scope.spawn(variant());
+      for (std::size_t i = 0; i < std::min(kAtOnce, ids_.size()); ++i) scope.spawn(cancel_next());
       co_return;
     };
     (void)co_await with_scope(std::ref(body));
@@ -32,7 +32,7 @@ class Canceller {
   }
 
  private:
-  Task<> variant() {
+  Task<> cancel_next() {
     while (next_ < ids_.size()) {
       const std::string& id = ids_[next_++];
       tell(co_await fleet_.cancel(id));
@@ -66,13 +66,13 @@ Task<Result<int>> cancel(FleetAccess& access, const std::vector<std::string>& id
 
 }  // namespace
 
-CancelCommand::CancelCommand(CLI::App& app) : command_(app, "cancel", "End runs; done when nothing of them is left") {
+CancelCommand::CancelCommand(CLI::App& app)
+    : command_(app, "cancel", "Cancel runs; returns when none of their processes is left") {
   command_.footer(
-      "Also what they submitted is cancelled. Prints a receipt: processes ended, and how long it took. One that has "
-      "ended\nstays as it is. Exit status: 0 nothing is left · 1 no such run · 6 it is not known what one of them "
-      "did.");
-  command_.option("ID", ids_, "Of a run, or the beginning of it").value("…").required();
-  command_.flag("--json", json_, "One JSON object per run");
+      "Also cancels the runs that they submitted. Prints a receipt: processes ended, and how long it took. A run that\n"
+      "has ended stays as it is. Exit status: 0 nothing is left · 1 no such run · 6 a run is in doubt.");
+  command_.option("ID", ids_, "Give the ids of runs, or unique prefixes").value("…").required();
+  command_.flag("--json", json_, "Print one JSON object per run");
 }
 
 bool CancelCommand::chosen() const { return command_.chosen(); }

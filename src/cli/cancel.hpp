@@ -1,4 +1,4 @@
-/// `stint cancel ID…`: ends runs, and is done when nothing of them is left.
+/// `stint cancel ID…`: cancels runs, and returns when none of their processes is left.
 #pragma once
 
 #include "cli/command.hpp"

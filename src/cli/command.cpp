@@ -85,7 +85,7 @@ Option Command::option(const std::string& names, std::optional<std::int64_t>& in
   return Option(app_->add_option(names, into, text));
 }
 Option Command::driver_option(std::string& into) {
-  const Option added = option("--driver", into, domain::driver_choices() + "; default: the agent's");
+  const Option added = option("--driver", into, "Choose the driver; default: the agent's");
   added.one_of({domain::kDriverNames.begin(), domain::kDriverNames.end()});
   return added;
 }

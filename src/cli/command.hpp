@@ -1,6 +1,5 @@
-/// A command of the program as it is seen by the code that carries it out: a name, options, help. The parser behind it
-/// is known to command.cpp alone (and to completion, which walks it): its header costs seconds in every file that has
-/// it.
+/// A command of the program: name, options, help. Hides the parser (CLI11), whose header costs seconds in every file
+/// that includes it: only command.cpp and completion, which walks the tree of commands, do.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +22,10 @@ class Option {
   const Option& required() const;
   /// How help writes its value: `--time DURATION`.
   const Option& value(const std::string& name) const;
-  /// Help says what it is if nobody gives it.
+  /// Help shows the default value.
   const Option& shows_default() const;
   const Option& one_of(const std::vector<std::string>& values) const;
-  /// Refuses what is no whole number, or out of range, naming both.
+  /// Accepts whole numbers within the bounds; the error names the value and the bounds.
   const Option& whole(std::uint64_t least, std::uint64_t most) const;
   const Option& number(double least, double most) const;
   const Option& excludes(const Option& other) const;
@@ -40,7 +39,7 @@ class Command {
   /// Adds itself to the command line. `name` is one word, or the words of the commands above it before its own.
   Command(CLI::App& app, const std::string& name, const std::string& summary);
 
-  /// Stands below the options in its help.
+  /// Text below the options in the command's help.
   void footer(const std::string& text);
 
   /// `names` is `-p,--prompt`, or in capitals for an argument without a name. The variable must outlive the parsing.
@@ -52,11 +51,11 @@ class Command {
   Option driver_option(std::string& into);
   Option flag(const std::string& names, bool& into, const std::string& text);
 
-  /// Whether the command line names it. After the parsing.
+  /// Whether the command line names this command. Valid after parsing.
   [[nodiscard]] bool chosen() const;
 
  private:
-  CLI::App* app_;  // owned by the one above it
+  CLI::App* app_;  // owned by the parent command
 };
 
 }  // namespace stint::cli

@@ -14,7 +14,7 @@
 namespace stint::cli {
 namespace {
 
-/// Whose names a value can be, by command and option.
+/// What kind of name a value is, by command and option.
 enum class Kind : std::uint8_t { agent, limit, run };
 struct Place {
   std::string_view command, option;
@@ -32,7 +32,7 @@ bool takes_value(const CLI::Option& option) { return option.get_items_expected_m
 
 bool is_hidden(const CLI::Option& option) { return option.get_group().empty(); }
 
-/// Its positionals in the order in which they are filled.
+/// The positionals of a command, in the order in which they are filled.
 std::vector<const CLI::Option*> positionals(const CLI::App& app) {
   std::vector<const CLI::Option*> found;
   for (const CLI::Option* const option : app.get_options()) {
@@ -53,7 +53,7 @@ const CLI::App* find_command(const CLI::App& app, const std::string& word) {
   return found.empty() ? nullptr : found.front();
 }
 
-/// "{bash,fish}" in the text of an option's type: what its validator takes.
+/// The values in "{bash,fish}", the type text of an option with a fixed set of values.
 std::vector<std::string> members(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const auto open = type.find('{');
@@ -104,14 +104,14 @@ void add_options(const CLI::App& app, std::string_view prefix, Collector& into) 
   }
 }
 
-/// `nth`: how many values it has already.
+/// `nth`: how many values the option already has.
 void add_values(const CLI::App& command, const CLI::Option& option, std::size_t nth, const Names& names,
                 Collector& into, Fallback& fallback) {
   const std::vector<std::string> fixed = members(option);
   for (const std::string& word : fixed) into.add({word, ""});
   for (const Place& place : kPlaces) {
     if (place.command != command.get_name() || place.option != option.get_single_name()) continue;
-    if (place.kind == Kind::agent && nth > 0) continue;  // then come its arguments
+    if (place.kind == Kind::agent && nth > 0) continue;  // the words after an agent are its arguments
     const auto& source = place.kind == Kind::agent   ? names.agents
                          : place.kind == Kind::limit ? names.limits
                                                      : names.runs;
@@ -123,12 +123,12 @@ void add_values(const CLI::App& command, const CLI::Option& option, std::size_t 
   if (fixed.empty()) fallback = Fallback::files;
 }
 
-/// Where the cursor stands, from the words before it.
+/// Where the cursor is, derived from the words before it.
 struct Cursor {
   const CLI::App* command = nullptr;
   bool commands_fit = true;                 // no subcommand was named yet
-  const CLI::Option* value_of = nullptr;    // an option that waits for its value
-  std::size_t positionals = 0;              // words that were no options
+  const CLI::Option* value_of = nullptr;    // the option whose value is next
+  std::size_t positionals = 0;              // positional words so far
   std::optional<std::size_t> after_dashes;  // words since `--`
 };
 
@@ -156,7 +156,7 @@ Cursor walk(const CLI::App& app, const std::vector<std::string>& before) {
   return cursor;
 }
 
-/// `--option=val`: the part after the sign is completed, and the word is whole again at the end.
+/// `--option=val`: completes the part after `=`, and puts the option back before each candidate.
 std::optional<Completion> complete_joined(const Cursor& cursor, const std::string& word, const Names& names) {
   const auto equals = word.find('=');
   if (!word.starts_with("--") || equals == std::string::npos) return std::nullopt;
@@ -199,7 +199,7 @@ Completion complete(const CLI::App& app, const std::vector<std::string>& words, 
   } else {
     if (cursor.commands_fit) add_commands(*cursor.command, found);
     const std::vector<const CLI::Option*> places = positionals(*cursor.command);
-    // The last one takes all further words if it takes several.
+    // The last positional takes all further words if it takes several.
     const bool several = !places.empty() && places.back()->get_items_expected_max() > 1;
     const std::size_t at = several ? std::min(cursor.positionals, places.size() - 1) : cursor.positionals;
     if (at < places.size()) {

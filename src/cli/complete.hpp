@@ -1,9 +1,8 @@
-/// What could stand at the cursor of a command line that begins with `stint`: commands, options, their values, names of
-/// agents and limits, ids of runs. Read from the tree of commands itself, so that a completion can't differ from what
-/// is accepted.
+/// Completes a `stint` command line: commands, options, their values, names of agents and limits, ids of runs. Reads
+/// the parser's own tree of commands, so that completion can't differ from what is accepted.
 ///
-/// The scripts of `stint completions` ask the hidden command `stint __complete WORD…`; the last word is the one under
-/// the cursor, perhaps empty.
+/// The scripts of `stint completions` call the hidden command `stint __complete WORD…`; the last word, possibly empty,
+/// is the one under the cursor.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ class App;
 namespace stint::cli {
 
 inline constexpr char kCompleteArgument[] = "__complete";
-inline constexpr std::size_t kCandidatesMax = 500;  ///< a shell shows no more with good grace
+inline constexpr std::size_t kCandidatesMax = 500;  ///< more is unreadable in a shell
 
 struct Candidate {
   std::string word;
@@ -27,7 +26,7 @@ struct Candidate {
   friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-/// What else the shell may offer by itself.
+/// What the shell may offer in addition.
 enum class Fallback : std::uint8_t { none, files, commands };
 
 struct Completion {
@@ -35,7 +34,7 @@ struct Completion {
   Fallback fallback = Fallback::none;
 };
 
-/// Asked only where they fit.
+/// Each is called only where its names fit.
 struct Names {
   std::function<std::vector<Candidate>()> agents;
   std::function<std::vector<Candidate>()> limits;
@@ -44,11 +43,10 @@ struct Names {
 
 [[nodiscard]] Completion complete(const CLI::App& app, const std::vector<std::string>& words, const Names& names);
 
-/// The first line names the fallback; then a candidate per line, its description after a tab.
+/// The first line is the fallback; then one candidate per line, its description after a tab.
 [[nodiscard]] std::string to_text(const Completion& completion);
 
-/// Of the project around the current folder. Empty where there is none, or something is wrong: a completion never
-/// complains.
+/// Names of the project around the current folder. Empty on any error: completion prints none.
 [[nodiscard]] Names blocking_project_names();
 
 }  // namespace stint::cli

@@ -56,7 +56,7 @@ TEST_F(Complete, options_of_the_command_that_was_named) {
 TEST_F(Complete, values_of_an_option) {
   EXPECT_EQ(words_at({"with", "--mode", ""}), (Words{"fast", "slow"}));
   EXPECT_EQ(words_at({"with", "--mode=s"}), Words{"--mode=slow"});
-  EXPECT_EQ(words_at({"with", "--label", "g"}), Words{}) << "a text is no limit";
+  EXPECT_EQ(words_at({"with", "--label", "g"}), Words{}) << "a label is not a limit";
   EXPECT_EQ(at({"with", "--label", ""}).fallback, Fallback::files);
   EXPECT_EQ(words_at({"with", "--no-wait", "g"}), Words{"gpu"}) << "a flag takes no value";
   EXPECT_EQ(words_at({"with", "--label=a", "g"}), Words{"gpu"});
@@ -73,22 +73,22 @@ TEST_F(Complete, names_where_they_fit) {
   EXPECT_EQ(at({"nothing", ""}).fallback, Fallback::none);
 }
 
-TEST_F(Complete, after_the_dashes_stands_a_command_and_then_files) {
+TEST_F(Complete, after_the_dashes_come_a_command_and_then_files) {
   EXPECT_EQ(at({"with", "gpu", "--", "tr"}).fallback, Fallback::commands);
   EXPECT_EQ(at({"with", "gpu", "--", "cat", ""}).fallback, Fallback::files);
   EXPECT_TRUE(words_at({"with", "gpu", "--", "--l"}).empty()) << "not our options";
 }
 
-TEST_F(Complete, names_are_asked_for_only_where_they_fit) {
+TEST_F(Complete, reads_names_only_where_they_fit) {
   names_of_.agents = names_of_.limits = [] {
-    ADD_FAILURE() << "costs a look at the disk";
+    ADD_FAILURE() << "reads the disk without need";
     return std::vector<Candidate>();
   };
   EXPECT_EQ(words_at({"wi"}), Words{"with"});
   EXPECT_EQ(words_at({"with", "--no"}), Words{"--no-wait"});
 }
 
-TEST_F(Complete, as_text_a_line_each) {
+TEST_F(Complete, prints_one_line_per_candidate) {
   EXPECT_EQ(to_text(at({"w"})), "none\nwith\tRun a command\n");
   EXPECT_EQ(to_text(complete(app_, {}, names_of_)), "none\n");
 }

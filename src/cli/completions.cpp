@@ -12,8 +12,8 @@
 namespace stint::cli {
 namespace {
 
-// Bash breaks words at ':' and '=' and replaces only what follows the last of them, so the words are taken from the
-// line itself, and what stands before the break is cut off the answers again. Quotes are not looked into.
+// Bash breaks words at ':' and '=' and replaces only what follows the last of them. So the script splits the line
+// itself, and cuts the part before the break off each candidate. It does not parse quotes.
 constexpr const char* kBash = R"sh(# stint: completion for bash. For this shell: source <(stint completions bash)
 # For every shell: stint completions bash > ~/.local/share/bash-completion/completions/stint
 _stint() {
@@ -107,7 +107,7 @@ CompletionsCommand::CompletionsCommand(CLI::App& app)
   command_.footer("Try it: source <(stint completions bash)");
   std::vector<std::string> names;
   for (const Script& script : kScripts) names.emplace_back(script.shell);
-  command_.option("SHELL", shell_, "Which shell").required().one_of(names);
+  command_.option("SHELL", shell_, "Choose the shell").required().one_of(names);
 }
 
 bool CompletionsCommand::chosen() const { return command_.chosen(); }

@@ -1,5 +1,5 @@
-/// `stint completions bash|zsh|fish`: prints the script that lets a shell complete `stint`. The scripts hold no list of
-/// commands: they ask the program (cli/complete.hpp), and so are right for every version of it.
+/// `stint completions bash|zsh|fish`: prints a completion script. The scripts contain no list of commands: they call
+/// the program (cli/complete.hpp), so they fit every version of it.
 #pragma once
 
 #include "cli/command.hpp"

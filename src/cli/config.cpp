@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kColumnMax = 48;
 
-/// The setting of that key, or all below it.
+/// The setting with that key, or all settings below it.
 std::vector<agent::Setting> chosen_settings(const agent::Settings& settings, const std::string& key) {
   if (key.empty()) return settings.all;
   if (const agent::Setting* const exact = settings.find(key)) return {*exact};
@@ -59,7 +59,7 @@ void print_table(const std::vector<agent::Setting>& settings, const Environment&
   }
 }
 
-/// A resize by hand overrides every file: what counts is shown, and where it comes from.
+/// A resize by hand overrides every file: shows the effective capacity and its origin.
 void blocking_add_resized(const agent::Project& project, const Environment& environment, agent::Settings& settings) {
   const auto homes = project::blocking_find_limit_directories(project, settings, environment.variables);
   if (!homes) return;
@@ -74,7 +74,7 @@ void blocking_add_resized(const agent::Project& project, const Environment& envi
     if (known == settings.all.end()) {
       settings.all.push_back(std::move(resized));
     } else {
-      resized.origin.where += ", and " + describe(known->origin) + " says " + known->text;
+      resized.origin.where += "; " + describe(known->origin) + " sets " + known->text;
       *known = std::move(resized);
     }
   }
@@ -83,15 +83,15 @@ void blocking_add_resized(const agent::Project& project, const Environment& envi
 }  // namespace
 
 ConfigCommand::ConfigCommand(CLI::App& app)
-    : command_(app, "config", "Every setting, its value and where it comes from") {
+    : command_(app, "config", "Show every setting, its value and where it comes from") {
   command_.footer(
-      "Later wins: defaults, stint.toml of the project, $XDG_CONFIG_HOME/stint/config.toml, STINT_… in the "
+      "Later wins: defaults, the project's stint.toml, $XDG_CONFIG_HOME/stint/config.toml, STINT_… in the "
       "environment,\n"
-      "flags, and of a limit a resize by hand. The variable of pool.workers is STINT_POOL_WORKERS. Exit status 1 if a "
-      "value\n"
-      "is wrong.");
-  command_.option("KEY", key_, "Only this one, or all below it: pool, limits.gpu");
-  command_.flag("--json", json_, "One JSON object: settings and problems");
+      "flags, and for a limit a resize by hand. The variable of pool.workers is STINT_POOL_WORKERS. Exit status 1 if "
+      "a\n"
+      "value is wrong.");
+  command_.option("KEY", key_, "Show only this setting, or all below it: pool, limits.gpu");
+  command_.flag("--json", json_, "Print one JSON object: settings and problems");
 }
 
 bool ConfigCommand::chosen() const { return command_.chosen(); }

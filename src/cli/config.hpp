@@ -1,4 +1,4 @@
-/// `stint config`: every setting, its value and where it comes from.
+/// `stint config`: shows every setting, its value and where it comes from.
 #pragma once
 
 #include "cli/command.hpp"
@@ -15,7 +15,7 @@ class ConfigCommand {
   ConfigCommand& operator=(const ConfigCommand&) = delete;
 
   [[nodiscard]] bool chosen() const;
-  /// 1 if a value is wrong, or if there is no such key.
+  /// 1 if a value is wrong, or the key does not exist.
   int run();
 
  private:

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kFrame = 66ms;        // 15 pictures a second
 constexpr std::size_t kRecentMax = 100;  // events that a very tall terminal can show
-constexpr double kSpeedUnwatched = 20;   // without a terminal nobody waits for the sake of looking
+constexpr double kSpeedUnwatched = 20;   // without a terminal
 constexpr std::uint32_t kNamesMax = 6;   // in the report of an interrupt
 
 template <class Number>
@@ -32,7 +32,7 @@ std::optional<Number> parse(std::string_view text) {
   return value;
 }
 
-/// The place where pictures are drawn, one over the other. Gives the cursor back when it goes.
+/// Draws each picture over the one before. Hides the cursor; the destructor shows it again.
 class Screen {
  public:
   Screen() { write_out("\033[?25l"); }
@@ -46,7 +46,7 @@ class Screen {
   void show(const std::vector<std::string>& lines, os::TerminalSize size) {
     std::string out;
     if (drawn_ > 0 && size != size_) {
-      out = "\033[2J\033[H";  // the old picture was folded by the new width: begin anew
+      out = "\033[2J\033[H";  // the terminal was resized and wrapped the old picture: clear it
     } else if (drawn_ > 0) {
       out = fmt::format("\033[{}A\r", drawn_);
     }
@@ -65,7 +65,7 @@ class Screen {
 
 enum class Form : std::uint8_t { picture, lines, json };
 
-/// One run of the demo: the garage, what is shown of it, and the signals that end it early.
+/// One run of the demo: the garage, its picture, and the signals that end it early.
 class Show {
  public:
   Show(const DemoOptions& options, double speed, Form form)
@@ -84,7 +84,7 @@ class Show {
       }
       helpers.spawn(listen_for_signals(work));
       work.spawn(garage_.run());
-      (void)reactor_.run(work);  // the garage reports what it saw; a signal stops it early
+      (void)reactor_.run(work);  // the garage reports its own results; a signal stops it early
       if (form_ == Form::picture) show_picture();
       helpers.cancel(Reason::shutdown);
       (void)reactor_.run(helpers);  // cancelled here
@@ -153,7 +153,7 @@ class Show {
       std::string out;
       for (std::size_t i = 0; i < list.size() && i < kNamesMax; ++i) out += (i == 0 ? "" : ", ") + list[i].who;
       if (list.size() > kNamesMax) out += fmt::format(" and {} more", list.size() - kNamesMax);
-      return out.empty() ? "nobody" : out;
+      return out.empty() ? "none" : out;
     };
     const auto took = std::chrono::duration<double, std::milli>(reactor_.now() - cancelled_at_).count();
     print_out("\n{}: cancelled and joined in {:.1f} ms.\n", signal_ == SIGINT ? "Ctrl-C" : "Stopped by a signal", took);
@@ -187,15 +187,16 @@ bool shows_utf8(const TerminalSettings& settings) {
 DemoCommand::DemoCommand(CLI::App& app)
     : command_(app, "demo", "Watch a semaphore: workers queue for the spaces of a garage") {
   command_.footer(
-      "Everything you see is decided by stint::Semaphore while it runs. On a terminal it is a picture that moves;\n"
-      "into a file or a pipe it is one line per event. Ctrl-C ends it: everybody is cancelled, no permit is lost.");
-  command_.option("--capacity", capacity_, "Spaces of the garage: the limit (default 4)").whole(1, 32);
-  command_.option("--workers", workers_, "How many come and go (default: twice the capacity, plus 1)").whole(1, 200);
-  command_.option("--seconds", seconds_, "Length of the show (default 22)").whole(10, 3600);
-  command_.option("--seed", seed_, "Another seed, other guests (default 1)").whole(0, 1'000'000'000);
-  command_.option("--speed", speed_, "So many times as fast (default 1; without a terminal 20)").number(0.1, 1000.0);
-  command_.flag("--plain", plain_, "One line per event, on a terminal too");
-  command_.flag("--json", json_, "One JSON object per line and event, then one with the sums");
+      "stint::Semaphore decides everything you see while the demo runs. On a terminal it is an animation; into a file\n"
+      "or a pipe it prints one line per event. Ctrl-C cancels all workers, and no permit is lost.");
+  command_.option("--capacity", capacity_, "Set the spaces of the garage: the limit (default 4)").whole(1, 32);
+  command_.option("--workers", workers_, "Set the number of workers (default: twice the capacity, plus 1)")
+      .whole(1, 200);
+  command_.option("--seconds", seconds_, "Set the length of the demo (default 22)").whole(10, 3600);
+  command_.option("--seed", seed_, "Set the seed of arrivals and stays (default 1)").whole(0, 1'000'000'000);
+  command_.option("--speed", speed_, "Multiply the speed (default 1; without a terminal 20)").number(0.1, 1000.0);
+  command_.flag("--plain", plain_, "Print one line per event, also on a terminal");
+  command_.flag("--json", json_, "Print one JSON object per event, then one with the totals");
 }
 
 bool DemoCommand::chosen() const { return command_.chosen(); }

@@ -1,4 +1,4 @@
-/// `stint demo`: a semaphore at work, to look at. On a terminal a picture that moves; elsewhere one line per event.
+/// `stint demo`: shows a semaphore at work. On a terminal an animation; elsewhere one line per event.
 #pragma once
 
 #include "cli/command.hpp"
@@ -16,12 +16,12 @@ class DemoCommand {
   DemoCommand& operator=(const DemoCommand&) = delete;
 
   [[nodiscard]] bool chosen() const;
-  /// Runs it to its end; gives the exit status: 0, 1 if the limit was ever exceeded, 128 + n if stopped by signal n.
+  /// Returns the exit status: 0, 1 if the limit was ever exceeded, 128 + n if stopped by signal n.
   int run();
 
  private:
   Command command_;
-  std::string capacity_, workers_, seconds_, seed_, speed_;  // as they were written; validated when they were read
+  std::string capacity_, workers_, seconds_, seed_, speed_;  // as written; validated by the parser
   bool json_ = false;
   bool plain_ = false;
 };

@@ -9,9 +9,9 @@ using namespace std::chrono_literals;
 using wire::DemoEvent;
 using wire::DemoEventKind;
 
-constexpr Duration kLookAgain = 50ms;   // how often the director looks whether its moment has come
-constexpr Duration kLookMost = 2500ms;  // and how long, until it goes on without
-constexpr Duration kDwell = 1200ms;     // so that a person can see what is about to happen
+constexpr Duration kLookAgain = 50ms;   // how often the director checks its condition
+constexpr Duration kLookMost = 2500ms;  // how long it checks before it skips the act
+constexpr Duration kDwell = 1200ms;     // gives a viewer time to see what is about to happen
 constexpr Duration kLargeStay = 2s;
 
 Semaphore::Options options_for(const Executor& executor) {
@@ -23,7 +23,7 @@ Semaphore::Options options_for(const Executor& executor) {
 
 }  // namespace
 
-/// Counts its units as inside as long as it lives: made after the permit, and destroyed before it.
+/// Counts its units as inside during its lifetime: created after the permit, destroyed before it.
 class Garage::Inside {
  public:
   Inside(Garage& garage, Guest& guest) : garage_(garage), units_(guest.visit.units) {
@@ -44,7 +44,7 @@ class Garage::Inside {
   const std::uint32_t units_;
 };
 
-/// A guest is known from its arrival until its frame is gone.
+/// Registers a guest from its arrival until its frame is destroyed.
 class Garage::Known {
  public:
   Known(Garage& garage, std::string who) : garage_(garage), who_(std::move(who)), guest_(enter(garage, who_)) {}
@@ -108,7 +108,7 @@ Task<> Garage::work(std::uint32_t worker) {
   }
 }
 
-/// In a scope of its own, so that it can be cancelled alone.
+/// Runs a visit in a scope of its own, so that it can be cancelled alone.
 Task<> Garage::come(std::string who, Visit visit) {
   const Known known(*this, std::move(who));
   Guest& guest = known.guest();
@@ -155,7 +155,7 @@ void Garage::tell_end(const std::string& who, const Guest& guest, const Error& e
     case Errc::timed_out: ++sums_.gave_up; return tell(DemoEventKind::gives_up, who, guest, took);
     case Errc::invalid: ++sums_.refused; return tell(DemoEventKind::refused, who, guest, took);
     case Errc::closed: ++sums_.sent_home; return tell(DemoEventKind::sent_home, who, guest, took);
-    default: return;  // cancelled, and told so
+    default: return;  // cancelled: the event was already reported
   }
 }
 
@@ -203,7 +203,7 @@ bool Garage::cancel(const std::string& who, Where where) {
   return true;
 }
 
-/// The one that came first, and is no large one: those have a part of their own.
+/// Cancels the guest that arrived first, large ones excepted: they have acts of their own.
 Task<> Garage::cancel_one(Where where) {
   for (Duration looked{}; looked < kLookMost; looked += kLookAgain) {
     std::string who;
@@ -218,7 +218,7 @@ Task<> Garage::cancel_one(Where where) {
   }
 }
 
-/// Waits until it is first in line with others behind it, and room that does not yet suffice for it.
+/// Waits until `who` is first in line, with others behind it and some free space, but not enough; then cancels it.
 Task<> Garage::cancel_as_head(std::string who) {
   Duration seen{};
   for (Duration looked{}; looked < 2 * kLookMost; looked += kLookAgain) {
@@ -239,13 +239,13 @@ Task<> Garage::resize(std::uint32_t capacity) {
   (void)semaphore_.set_capacity(capacity);
   const std::int64_t free = semaphore_.available();
   sums_.debt_max = std::max(sums_.debt_max, static_cast<std::uint32_t>(std::max<std::int64_t>(0, -free)));
-  // Grants of the old capacity may still be on their way: they are queued before us, and told before the change is.
+  // Grants under the old capacity may still be queued on the executor, before us: they are reported before the change.
   if (capacity < limit_) co_await yield();
   limit_ = capacity;
   tell(DemoEventKind::resized);
 }
 
-// ---- What is told and shown
+// ---- Events and views
 // ------------------------------------------------------------------------------------------
 
 void Garage::tell(DemoEventKind kind, const std::string& who, const Guest& guest, Duration took) {
@@ -275,7 +275,7 @@ void Garage::tell(DemoEvent event) {
   event.capacity = limit_;
   event.inside = inside_;
   event.waiting = static_cast<std::uint32_t>(semaphore_.waiting());
-  if (event.kind == DemoEventKind::waits) ++event.waiting;  // the next thing it does
+  if (event.kind == DemoEventKind::waits) ++event.waiting;  // counts itself: it enters the line next
   sums_.line_max = std::max(sums_.line_max, event.waiting);
   listener_(event);
 }

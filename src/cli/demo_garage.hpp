@@ -1,7 +1,7 @@
-/// The garage of `stint demo`: real workers that wait for a real semaphore, on any executor. What is shown of it is
-/// asked of the semaphore (its holders, its line); what is proven about it is counted by the workers themselves.
+/// The garage of `stint demo`: real workers that wait for a real semaphore, on any executor. The picture shows the
+/// semaphore's own state (holders, line); the totals are counted by the workers themselves.
 ///
-/// Belongs to the executor's thread. Must outlive the scope that runs it.
+/// Executor's thread only. Must outlive the scope that runs it.
 #pragma once
 
 #include "cli/demo_script.hpp"
@@ -20,10 +20,10 @@ class Garage {
  public:
   using Listener = std::function<void(const wire::DemoEvent&)>;
 
-  /// Everything takes 1/`speed` of its time in the script. `listener` hears of every event, on the executor's thread.
+  /// Everything takes 1/`speed` of its scripted time. Calls `listener` for every event, on the executor's thread.
   Garage(Executor& executor, const DemoOptions& options, double speed, Listener listener);
 
-  /// The whole show. Ends when the last has left.
+  /// Runs the whole demo. Ends when the last worker has left.
   Task<> run();
 
   [[nodiscard]] GarageView look() const;
@@ -71,8 +71,8 @@ class Garage {
   CancelToken closing_time_;
   std::map<std::string, Guest> guests_;
   std::string caption_;
-  std::uint32_t inside_ = 0;  // units, counted by those who are inside
-  std::uint32_t limit_;       // what a grant that is delivered now may rely on; see resize()
+  std::uint32_t inside_ = 0;  // units, counted by the workers that are inside
+  std::uint32_t limit_;       // the limit that holds for a grant delivered now; see resize()
   wire::DemoSummary sums_;
 };
 

@@ -1,4 +1,4 @@
-// The demo's run on the simulator: the same garage as on the terminal, without waiting for it.
+// Runs the demo's garage on the simulator, in virtual time.
 #include "cli/demo_garage.hpp"
 
 #include "stint/testing.hpp"
@@ -29,7 +29,7 @@ Seen play(const DemoOptions& options) {
   });
   RootScope scope(simulator);
   scope.spawn(garage.run());
-  EXPECT_TRUE(simulator.run_until([&] { return scope.idle(); })) << "somebody waits for what never comes";
+  EXPECT_TRUE(simulator.run_until([&] { return scope.idle(); })) << "a worker waits for ever";
   seen.summary = garage.summary();
   return seen;
 }
@@ -40,7 +40,7 @@ TEST(DemoGarage, shows_everything_it_promises_whatever_the_seed) {
     options.seed = seed;
     Seen seen = play(options);
     for (int kind = 0; kind <= static_cast<int>(DemoEventKind::closes); ++kind) {
-      // A few seeds find the line empty at closing time; the one that everybody sees does not.
+      // A few seeds find the line empty at closing time; the default seed does not.
       if (seed != 1 && static_cast<DemoEventKind>(kind) == DemoEventKind::sent_home) continue;
       EXPECT_GT(seen.counts[static_cast<DemoEventKind>(kind)], 0)
           << "seed " << seed << " shows no " << to_string(static_cast<DemoEventKind>(kind));
@@ -67,7 +67,7 @@ TEST(DemoGarage, never_lets_in_more_than_the_limit_and_ends_empty) {
   }
 }
 
-TEST(DemoGarage, everybody_who_comes_ends_once) {
+TEST(DemoGarage, every_guest_ends_exactly_once) {
   const Seen seen = play(DemoOptions());
   std::map<std::string, DemoEventKind> last;
   for (const DemoEvent& event : seen.events) {
@@ -96,7 +96,7 @@ TEST(DemoGarage, the_cancel_of_a_large_head_lets_those_behind_it_in_at_the_same_
   EXPECT_EQ((cancelled + 1)->at, cancelled->at);
 }
 
-TEST(DemoGarage, a_cancel_at_any_moment_leaves_nobody_and_no_permit) {
+TEST(DemoGarage, a_cancel_at_any_moment_leaves_no_guest_and_no_permit) {
   for (int tenths = 0; tenths < 250; ++tenths) {
     Simulator simulator(1, Simulator::Order::fifo);
     Garage garage(simulator, DemoOptions(), 1.0, [](const DemoEvent&) {});
@@ -113,7 +113,7 @@ TEST(DemoGarage, a_cancel_at_any_moment_leaves_nobody_and_no_permit) {
   }
 }
 
-TEST(DemoGarage, what_is_shown_is_what_the_semaphore_says) {
+TEST(DemoGarage, shows_the_state_of_the_semaphore) {
   Simulator simulator(1, Simulator::Order::fifo);
   Garage garage(simulator, DemoOptions(), 1.0, [](const DemoEvent&) {});
   RootScope scope(simulator);

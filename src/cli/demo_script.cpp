@@ -40,7 +40,7 @@ Visit Habits::next() {
   Visit visit;
   visit.drive = first_ ? first_arrival_ : draw(700ms, 2500ms);
   visit.stay = draw(kStayMin, kStayMax);
-  // The first round is patient, so that a line forms, but for a few: a show without anybody who gives up lacks a part.
+  // Most workers of the first round have no deadline, so that a line forms; a few do, to show a wait that times out.
   const bool impatient = first_ ? worker_ % 8 == 7 : random_() % kImpatientOneIn == 0;
   if (impatient) visit.patience = first_ ? 1200ms : draw(1500ms, 2500ms);
   first_ = false;
@@ -56,24 +56,28 @@ std::vector<Act> script(const DemoOptions& options) {
   };
   const auto spaces = [](std::uint32_t count) { return fmt::format("{} space{}", count, count == 1 ? "" : "s"); };
   std::vector<Act> acts;
-  acts.push_back({at(0), ActKind::say, 0, "", "Each worker needs a permit. Who finds a free space parks at once."});
+  acts.push_back(
+      {at(0), ActKind::say, 0, "", "Each worker needs a permit. A worker that finds a free space parks at once."});
   acts.push_back({at(0.12), ActKind::say, 0, "",
-                  "Then others wait in line: first come, first served. Some have a deadline, and give up when it "
+                  "The others wait in line: first come, first served. Some have a deadline, and give up when it "
                   "passes."});
   if (large <= full) {
-    acts.push_back({at(0.22), ActKind::large, large, "truck",
-                    fmt::format("The truck asks for {} at once. Nobody overtakes it, however small: it would starve.",
-                                spaces(large))});
+    acts.push_back(
+        {at(0.22), ActKind::large, large, "truck",
+         fmt::format("The truck asks for {} at once. No smaller request overtakes it: otherwise it would starve.",
+                     spaces(large))});
   }
   acts.push_back({at(0.42), ActKind::cancel_line, 0, "",
-                  "Somebody in the line is cancelled: gone at once, and those behind move up."});
+                  "A waiting worker is cancelled: it leaves at once, and those behind it move up."});
   acts.push_back({at(0.49), ActKind::cancel_in, 0, "",
-                  "Somebody inside is cancelled: the permit comes home by itself, the next one enters."});
-  acts.push_back({at(0.56), ActKind::resize, small, "",
-                  small == 0 ? "The limit drops to 0, a pause: who is inside may finish, and nobody enters."
-                             : fmt::format("The limit drops from {} to {}. Nobody is thrown out: the debt is paid by "
-                                           "the next who leave.",
-                                           full, small)});
+                  "A worker inside is cancelled: its permit is released, and the next one enters."});
+  acts.push_back(
+      {at(0.56), ActKind::resize, small, "",
+       small == 0
+           ? "The limit drops to 0, a pause: workers inside may finish, and no other enters."
+           : fmt::format(
+                 "The limit drops from {} to {}. No holder loses its permit: the next ones to leave pay the debt.",
+                 full, small)});
   if (small > 0) {
     acts.push_back(
         {at(0.67), ActKind::large, full, "bus",
@@ -86,7 +90,8 @@ std::vector<Act> script(const DemoOptions& options) {
         {at(0.82), ActKind::whole, full, "coach",
          "The coach wants the whole garage and has priority: it goes to the head, spaces stay free for it …"});
   }
-  acts.push_back({at(1), ActKind::close, 0, "", "Closing time: who waits is sent home, who is inside may finish."});
+  acts.push_back(
+      {at(1), ActKind::close, 0, "", "Closing time: waiting workers are sent home, workers inside may finish."});
   return acts;
 }
 

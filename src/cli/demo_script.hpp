@@ -1,5 +1,5 @@
-/// The script of `stint demo`: who comes when, and what happens to the garage. Pure: the same options, the same script.
-/// What comes of it (who waits, who is granted what when) is not in here: that the semaphore decides.
+/// The script of `stint demo`: when workers arrive, and what happens to the garage. Pure: the same options give the
+/// same script. The outcome (who waits, who is granted when) is not scripted: the semaphore decides it.
 #pragma once
 
 #include "stint/time.hpp"
@@ -44,12 +44,12 @@ class Habits {
 };
 
 enum class ActKind : std::uint8_t {
-  say,          ///< only words
-  large,        ///< somebody asks for `number` units
-  cancel_line,  ///< somebody in the line is cancelled
-  cancel_in,    ///< somebody inside is cancelled
+  say,          ///< only shows the caption
+  large,        ///< a worker asks for `number` units
+  cancel_line,  ///< cancels a waiting worker
+  cancel_in,    ///< cancels a worker that is inside
   resize,       ///< to `number`
-  whole,        ///< somebody asks for everything, goes to the head, and is cancelled there
+  whole,        ///< a worker asks for all units, goes to the head of the line, and is cancelled there
   close,
 };
 
@@ -61,10 +61,10 @@ struct Act {
   std::string caption;  ///< shown from here on
 };
 
-/// In order of time. Leaves out what a small capacity can't show.
+/// In order of time. Omits acts that a small capacity can't show.
 [[nodiscard]] std::vector<Act> script(const DemoOptions& options);
 
-/// A name for each, no two alike: van, cab … scoot, van2 …
+/// Unique names: van, cab … scoot, van2 …
 [[nodiscard]] std::string worker_name(std::uint32_t worker);
 
 }  // namespace stint::cli

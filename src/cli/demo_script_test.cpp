@@ -52,7 +52,7 @@ TEST(DemoScript, the_same_seed_gives_the_same_visits_and_another_one_others) {
   EXPECT_TRUE(differs);
 }
 
-TEST(DemoScript, no_two_guests_have_one_name) {  // the garage knows them by it
+TEST(DemoScript, guests_have_unique_names) {  // the garage uses them as keys
   std::multiset<std::string> names;
   for (std::uint32_t worker = 0; worker < 200; ++worker) names.insert(worker_name(worker));
   for (const Act& act : script(with_capacity(4))) {

@@ -11,7 +11,7 @@ TEST(DemoText, width_counts_characters_and_no_control_sequences) {
   EXPECT_EQ(width_of("\033[1;31mred\033[0m"), 3);
 }
 
-TEST(DemoText, a_clipped_line_says_so_and_never_cuts_a_character) {
+TEST(DemoText, a_clipped_line_ends_with_an_ellipsis_and_never_cuts_a_character) {
   const Line line = Line("██").add("██", Style::red);
   EXPECT_EQ(line.clipped(4, true).str(false), "████");
   EXPECT_EQ(line.clipped(3, true).str(false), "██…");

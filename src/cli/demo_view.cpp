@@ -39,7 +39,7 @@ double progress(Duration done, Duration whole) {
   return whole <= Duration::zero() ? 0 : std::clamp(seconds(done) / seconds(whole), 0.0, 1.0);
 }
 
-/// Everybody keeps a colour, in the garage, in the line and in the events.
+/// A worker keeps its colour in the garage, in the line and in the events.
 Style style_of(std::string_view who, std::uint32_t units) {
   if (units > 1) return Style::bold;
   static constexpr std::array kStyles = {Style::cyan, Style::green, Style::yellow, Style::magenta, Style::blue};
@@ -210,7 +210,7 @@ class Painter {
   std::vector<Line> line_outside(int rows) const {
     std::vector<Line> lines;
     lines.push_back(
-        Line(view_.line.empty() ? " nobody waits" : fmt::format(" {} in line", view_.line.size()), Style::bold));
+        Line(view_.line.empty() ? " line is empty" : fmt::format(" {} in line", view_.line.size()), Style::bold));
     const auto room = static_cast<std::size_t>(rows - 1);
     const bool tells_rest = view_.line.size() > room && room >= 3;
     const std::size_t shown = std::min(view_.line.size(), tells_rest ? room - 1 : room);
@@ -305,7 +305,8 @@ void Spaces::leave(const std::vector<GarageView::Parked>& parked) {
   }
 }
 
-/// Empty ones first, from the last; only what is missing then is a debt. Who is closed stays so until there is room.
+/// Closes free spaces first, from the last; occupied ones beyond that are the debt. A closed space stays closed until
+/// the capacity grows.
 void Spaces::close_down(std::uint32_t capacity) {
   auto surplus = static_cast<std::int64_t>(spaces_.size()) - std::int64_t{capacity};
   for (Space& space : spaces_) space.closing = false;

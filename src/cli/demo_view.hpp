@@ -1,4 +1,4 @@
-/// How `stint demo` looks: pure functions from what there is to lines of text.
+/// Draws `stint demo`: pure functions from the garage's state to lines of text.
 #pragma once
 
 #include "stint/time.hpp"
@@ -36,15 +36,15 @@ struct GarageView {
   wire::DemoSummary sums;
 };
 
-/// Which space everybody stands in. A semaphore only counts; this gives each unit a place and keeps it there. Places
-/// above the capacity are closed off: empty ones at once, the others (the debt) when they are left.
+/// Assigns a parking space to each unit. A semaphore only counts; this class keeps each unit in its place. Places above
+/// the capacity are closed: empty ones at once, occupied ones (the debt) when they become free.
 class Spaces {
  public:
   struct Space {
-    std::string who;         ///< empty: nobody
-    std::uint32_t part = 0;  ///< of who stands in several, which one this is, from 1
+    std::string who;         ///< empty: free
+    std::uint32_t part = 0;  ///< which of the guest's spaces this is, from 1
     std::uint32_t parts = 1;
-    bool closed = false;   ///< empty, and nobody may stand here
+    bool closed = false;   ///< free, and beyond the capacity
     bool closing = false;  ///< occupied beyond the capacity
   };
   void update(const std::vector<GarageView::Parked>& parked, std::uint32_t capacity);
@@ -71,9 +71,9 @@ struct Look {
 
 /// "parks after 1.2 s"
 [[nodiscard]] std::string describe(const wire::DemoEvent& event);
-/// The event as a line of its own, for logs and pipes.
+/// One line for an event, for logs and pipes.
 [[nodiscard]] std::string describe_line(const wire::DemoEvent& event);
-/// Several lines, each with its end.
+/// Several lines, each with a line break.
 [[nodiscard]] std::string describe(const wire::DemoSummary& summary);
 
 }  // namespace stint::cli

@@ -22,7 +22,7 @@ std::vector<std::string> standing(const Spaces& spaces) {
 }
 using Standing = std::vector<std::string>;
 
-TEST(Spaces, everybody_keeps_the_place_it_took) {
+TEST(Spaces, a_guest_keeps_its_place) {
   Spaces spaces;
   spaces.update({Parked{"van", 1}, Parked{"cab", 1}}, 3);
   EXPECT_EQ(standing(spaces), (Standing{"van", "cab", ""}));
@@ -38,7 +38,7 @@ TEST(Spaces, a_smaller_capacity_closes_empty_places_first_and_marks_the_rest_as_
   spaces.update({Parked{"van", 1}, Parked{"cab", 1}, Parked{"jeep", 1}}, 4);
   spaces.update({Parked{"van", 1}, Parked{"cab", 1}, Parked{"jeep", 1}}, 2);
   EXPECT_EQ(standing(spaces), (Standing{"van", "cab", "jeep!", "closed"}));
-  spaces.update({Parked{"cab", 1}, Parked{"jeep", 1}}, 2);  // who leaves first pays the debt, wherever it stood
+  spaces.update({Parked{"cab", 1}, Parked{"jeep", 1}}, 2);  // the first to leave pays the debt, whatever its place
   EXPECT_EQ(standing(spaces), (Standing{"closed", "cab", "jeep", "closed"}));
   spaces.update({Parked{"cab", 1}, Parked{"jeep", 1}}, 4);
   EXPECT_EQ(standing(spaces), (Standing{"", "cab", "jeep", ""}));
@@ -83,7 +83,7 @@ Picture any_picture(std::mt19937_64& random) {
   for (std::uint64_t i = random() % 30; i > 0; --i) {
     wire::DemoEvent& event = picture.recent.emplace_back();
     event.kind = static_cast<wire::DemoEventKind>(random() % 9);
-    event.who = event.kind >= wire::DemoEventKind::resized ? "" : "somebody";
+    event.who = event.kind >= wire::DemoEventKind::resized ? "" : "guest";
     event.units = static_cast<std::uint32_t>(1 + random() % 3);
     event.took = 1500ms;
   }
@@ -158,7 +158,7 @@ TEST(DemoView, an_event_is_one_line_that_can_be_read_alone) {
   EXPECT_EQ(describe_line(event), " 12.34 s  truck   gets 3 spaces after 4.0 s       inside 4 of 4, line 2");
 }
 
-TEST(DemoView, the_sums_say_it_loudly_if_the_limit_was_ever_exceeded) {
+TEST(DemoView, the_totals_show_if_the_limit_was_exceeded) {
   wire::DemoSummary sums;
   EXPECT_NE(describe(sums).find("over the limit: never"), std::string::npos);
   sums.over_limit = 2;

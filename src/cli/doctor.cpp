@@ -26,7 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kAnswerWait = 10s;  // a CLI on a cold disk takes two or three
+constexpr Duration kAnswerWait = 10s;  // a CLI on a cold disk takes 2 to 3 s
 
 std::string variable(const agent::EnvironmentVariables& environment, std::string_view name) {
   const auto found = environment.find(name);
@@ -40,7 +40,7 @@ ProgramFacts program(const std::string& name, const agent::EnvironmentVariables&
   return facts;
 }
 
-/// Asks all programs at once. Versions are asked in the root directory, so that nothing of the checkout takes part.
+/// Starts all programs at once. Versions are queried in the root directory, so that no file of the checkout matters.
 void blocking_ask_programs(DoctorFacts& facts) {
   std::vector<os::Question> questions;
   std::vector<os::Answer*> answers;
@@ -55,7 +55,7 @@ void blocking_ask_programs(DoctorFacts& facts) {
   for (ProgramFacts& cli : facts.clis) {
     if (!cli.path.empty()) add({cli.path, "--version"}, "/", cli.version);
   }
-  os::become_subreaper();  // a CLI's helper may have left its group
+  os::become_subreaper();  // a CLI's child may have left its process group
   std::vector<os::Answer> said = os::blocking_ask(questions, kAnswerWait);
   for (std::size_t i = 0; i < said.size(); ++i) *answers[i] = std::move(said[i]);
   os::blocking_end_leftovers();
@@ -129,7 +129,7 @@ void blocking_gather_homes(DoctorFacts& facts, const agent::Project& project, co
     facts.limits.push_back(limit::list(limit));
 }
 
-/// Whether the first run could make it.
+/// Why the first run could not create the store; empty: it could.
 std::string blocking_why_not_made(const std::string& path) {
   std::error_code error;
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -137,11 +137,11 @@ std::string blocking_why_not_made(const std::string& path) {
   if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
   const std::string why = std::generic_category().message(errno);
   const std::string owner = os::foreign_owner(folder.string());
-  return fmt::format("{} can't be made in {}: {}{}", path, folder.string(), why,
+  return fmt::format("{} can't be created in {}: {}{}", path, folder.string(), why,
                      owner.empty() ? std::string() : "; it belongs to " + owner);
 }
 
-/// Opened as every command does, if it is there.
+/// Opens an existing store, as every command does.
 StoreFacts blocking_gather_store(const Environment& environment, const std::string& store,
                                  const domain::System& system) {
   StoreFacts facts;
@@ -231,15 +231,15 @@ void print(const std::vector<wire::Check>& checks, bool colour) {
     print_out("{}\n", line.str(colour));
     if (!check.remedy.empty()) print_out("{:{}}  → {}\n", "", width + 6, printable(check.remedy));
   }
-  print_out("{} ok, {} to look at, {} failed\n", count[0], count[1], count[2]);
+  print_out("{} ok, {} warnings, {} failed\n", count[0], count[1], count[2]);
 }
 
 }  // namespace
 
 DoctorCommand::DoctorCommand(CLI::App& app)
     : command_(app, "doctor", "Check this host and project, with a remedy for each finding") {
-  command_.footer("Changes nothing. Keys are never shown. Exit status 1 if something failed; warnings are allowed.");
-  command_.flag("--json", json_, "One JSON object: status, and checks with id, status, summary and remedy");
+  command_.footer("Changes nothing and never prints a key. Exit status 1 if a check failed; warnings do not count.");
+  command_.flag("--json", json_, "Print one JSON object: status, and checks with id, status, summary and remedy");
 }
 
 bool DoctorCommand::chosen() const { return command_.chosen(); }

@@ -1,5 +1,5 @@
-/// `stint doctor`: looks at everything Stint stands on (git, agent CLIs, keys, cgroups, the directories of limits,
-/// agent files, settings, trust, the store) and says what to do about each finding. Changes nothing.
+/// `stint doctor`: checks everything Stint depends on (git, agent CLIs, keys, cgroups, the directories of limits, agent
+/// files, settings, trust, the store), with a remedy for each finding. Changes nothing.
 #pragma once
 
 #include "cli/command.hpp"
@@ -11,7 +11,7 @@ class DoctorCommand {
  public:
   explicit DoctorCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
-  /// 0 when nothing failed; warnings are allowed.
+  /// 0 if no check failed; warnings do not count.
   int run(const domain::System& system);
 
  private:

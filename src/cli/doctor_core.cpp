@@ -48,7 +48,7 @@ Version version_of(const domain::DriverMilestone& milestone) {
   return {major, minor, patch};
 }
 
-/// Why there is no version in an answer.
+/// Why an answer contains no version.
 std::string why_no_version(const os::Answer& answer) {
   using End = os::Answer::End;
   switch (answer.end) {
@@ -58,7 +58,7 @@ std::string why_no_version(const os::Answer& answer) {
     case End::exited: break;
   }
   if (answer.status != 0) return fmt::format("exits with {}: {}", answer.status, first_line(answer.text));
-  return "says '" + first_line(answer.text) + "'";
+  return "printed '" + first_line(answer.text) + "'";
 }
 
 void judge_git(const DoctorFacts& facts, Checks& out) {
@@ -70,26 +70,26 @@ void judge_git(const DoctorFacts& facts, Checks& out) {
     out.push_back(check("git.program", ok, fmt::format("git {} at {}", to_text(*version), git.path)));
   } else {
     out.push_back(check("git.program", fail, fmt::format("{} {}", git.path, why_no_version(git.version)),
-                        "try it by hand: git --version; then install it again"));
+                        "run `git --version` by hand; reinstall git if that fails"));
   }
   if (!facts.project_problem.empty()) {
     const bool moved = facts.project_problem.find("git worktree repair") != std::string::npos;
     out.push_back(check("git.repository", fail, facts.project_problem,
-                        moved ? "mend it with `git worktree repair`, run in this folder or in the main checkout"
-                              : "until then no command of Stint works in this folder"));
+                        moved ? "run `git worktree repair` in this folder or in the main checkout"
+                              : "repair it: until then no Stint command works in this folder"));
   } else if (!facts.in_repository) {
     out.push_back(check("git.repository", warn,
                         facts.folder + " is not in a git repository: agents have no limits of their own here",
                         "git init"));
   } else if (git.path.empty()) {
-    out.push_back(check("git.repository", fail, facts.folder + " can't be looked at without git", "install git"));
+    out.push_back(check("git.repository", fail, facts.folder + " can't be checked without git", "install git"));
   } else if (facts.repository.end == os::Answer::End::exited && facts.repository.status == 0) {
     out.push_back(check("git.repository", ok, first_line(facts.repository.text)));
   } else {
     const bool foreign = facts.repository.text.find("dubious ownership") != std::string::npos;
     out.push_back(check("git.repository", fail, "git can't use the repository: " + first_line(facts.repository.text),
                         foreign ? fmt::format("git config --global --add safe.directory {}", facts.folder)
-                                : "try it by hand: git status"));
+                                : "run `git status` by hand"));
   }
 }
 
@@ -118,7 +118,7 @@ void judge_cli(const ProgramFacts& cli, Checks& out) {
   if (cli.version.end != os::Answer::End::exited || cli.version.status != 0 || !version) {
     const auto status = cli.agents.empty() ? warn : fail;
     out.push_back(check(id, status, fmt::format("{} --version {}", cli.path, why_no_version(cli.version)),
-                        fmt::format("try it by hand: {} --version; then install it again", cli.name)));
+                        fmt::format("run `{} --version` by hand; reinstall it if that fails", cli.name)));
     return;
   }
   const std::string what = fmt::format("{} {} at {}", cli.name, to_text(*version), cli.path);
@@ -158,31 +158,32 @@ void judge_cgroup(const CgroupFacts& cgroup, Checks& out) {
   constexpr const char* kDelegate = "systemd-run --user --scope -p Delegate=yes stint …";
   if (cgroup.delegated.empty() || !cgroup.probe.made) {
     const std::string why = cgroup.own.empty()         ? "no cgroup v2 here"
-                            : cgroup.delegated.empty() ? cgroup.own + " is not delegated to us"
-                                                       : "no cgroup can be made in " + cgroup.delegated;
+                            : cgroup.delegated.empty() ? cgroup.own + " is not delegated to this user"
+                                                       : "no cgroup can be created in " + cgroup.delegated;
     out.push_back(check("cgroup.delegation", warn,
-                        why + ": process trees are ended by walks through /proc, which is slower",
+                        why + ": Stint ends process trees by scanning /proc, which is slower",
                         cgroup.own.empty() ? "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1)" : kDelegate));
     out.push_back(check("cgroup.memory", warn, "memory limits of agents can't be set", "see cgroup.delegation"));
     return;
   }
   if (cgroup.probe.kill) {
-    out.push_back(check("cgroup.delegation", ok, cgroup.delegated + " is ours: a process tree ends at once"));
+    out.push_back(check("cgroup.delegation", ok, cgroup.delegated + " is delegated: a process tree ends at once"));
   } else {
-    out.push_back(check("cgroup.delegation", warn, cgroup.delegated + " is ours, but the kernel has no cgroup.kill",
-                        "Linux 5.14 or later ends process trees at once"));
+    out.push_back(check("cgroup.delegation", warn,
+                        cgroup.delegated + " is delegated, but the kernel has no cgroup.kill",
+                        "upgrade to Linux 5.14 or later, which ends process trees at once"));
   }
   if (cgroup.probe.memory) {
     out.push_back(check("cgroup.memory", ok, "memory limits of agents work"));
   } else {
     out.push_back(
         check("cgroup.memory", warn,
-              "memory limits of agents can't be set: the memory controller is not handed down to " + cgroup.delegated,
+              "memory limits of agents can't be set: the memory controller is not delegated to " + cgroup.delegated,
               fmt::format("{} (with the memory controller delegated to the user)", kDelegate)));
   }
 }
 
-/// What a file system means for locks and notifications; nothing: a local one, all is well.
+/// What a file system means for locks and notifications. Those not listed are local and need no advice.
 struct FileSystemAdvice {
   const char* name;
   wire::CheckStatus status;
@@ -191,29 +192,31 @@ struct FileSystemAdvice {
 constexpr std::array kFileSystems = {
     FileSystemAdvice{
         "nfs", warn,
-        "locks depend on its server and can be lost when that restarts; closes on other hosts are not heard of"},
+        "locks depend on its server and can be lost when that restarts; closes on other hosts send no notification"},
     FileSystemAdvice{"9p", warn,
-                     "locks may hold only inside this machine or container; closes outside of it are not heard of"},
+                     "locks may hold only inside this machine or container; closes outside of it send no notification"},
     FileSystemAdvice{"fuse", warn,
                      "locks and notifications are as good as the program behind it; many keep locks per mount"},
-    FileSystemAdvice{"smb", warn, "locks depend on its server; closes on other hosts are not heard of"},
-    FileSystemAdvice{"smb2", warn, "locks depend on its server; closes on other hosts are not heard of"},
-    FileSystemAdvice{"cifs", warn, "locks depend on its server; closes on other hosts are not heard of"},
-    FileSystemAdvice{"vboxsf", warn, "locks are not shared with the host; its changes are not heard of"},
-    FileSystemAdvice{"ceph", warn, "locks are kept by its servers; closes on other hosts are not heard of"},
-    FileSystemAdvice{"afs", warn, "locks depend on its server; closes on other hosts are not heard of"},
-    FileSystemAdvice{"lustre", warn, "locks depend on the mount option flock; closes on other hosts are not heard of"},
-    FileSystemAdvice{"gpfs", warn, "locks depend on its servers; closes on other hosts are not heard of"},
-    FileSystemAdvice{"gfs2", warn, "closes on other hosts are not heard of"},
-    FileSystemAdvice{"ocfs2", warn, "closes on other hosts are not heard of"},
-    FileSystemAdvice{"overlay", ok,
-                     "a container's own: locks and notifications work in it, and nobody outside shares the limits"},
-    FileSystemAdvice{"tmpfs", ok, "in memory: limits that were resized by hand are forgotten at a reboot"},
-    FileSystemAdvice{"ramfs", ok, "in memory: limits that were resized by hand are forgotten at a reboot"},
+    FileSystemAdvice{"smb", warn, "locks depend on its server; closes on other hosts send no notification"},
+    FileSystemAdvice{"smb2", warn, "locks depend on its server; closes on other hosts send no notification"},
+    FileSystemAdvice{"cifs", warn, "locks depend on its server; closes on other hosts send no notification"},
+    FileSystemAdvice{"vboxsf", warn, "locks are not shared with the host; its changes send no notification"},
+    FileSystemAdvice{"ceph", warn, "locks are kept by its servers; closes on other hosts send no notification"},
+    FileSystemAdvice{"afs", warn, "locks depend on its server; closes on other hosts send no notification"},
+    FileSystemAdvice{"lustre", warn,
+                     "locks depend on the mount option flock; closes on other hosts send no notification"},
+    FileSystemAdvice{"gpfs", warn, "locks depend on its servers; closes on other hosts send no notification"},
+    FileSystemAdvice{"gfs2", warn, "closes on other hosts send no notification"},
+    FileSystemAdvice{"ocfs2", warn, "closes on other hosts send no notification"},
+    FileSystemAdvice{
+        "overlay", ok,
+        "the container's own: locks and notifications work in it, and processes outside do not share the limits"},
+    FileSystemAdvice{"tmpfs", ok, "in memory: a reboot loses limits that were resized by hand"},
+    FileSystemAdvice{"ramfs", ok, "in memory: a reboot loses limits that were resized by hand"},
 };
 
 std::string move_it(const HomeFacts& home) {
-  return home.category == "limits" ? "name a local directory with limits_dir in stint.toml or STINT_LIMITS_DIR"
+  return home.category == "limits" ? "set limits_dir in stint.toml or STINT_LIMITS_DIR to a local directory"
                                    : "keep the repository on a local disk";
 }
 
@@ -236,11 +239,12 @@ void judge_home(const HomeFacts& home, Checks& out) {
   const os::DirectoryProbe& probe = home.probe;
   const std::string directory = home.category + ".directory";
   if (!probe.problem.empty()) {
-    out.push_back(check(
-        directory, fail, fmt::format("{} can't be used: {}: {}", home.path, probe.tried, probe.problem),
-        home.category == "limits" ? "make it writable for you, or " + move_it(home) : "make it writable for you"));
+    out.push_back(check(directory, fail, fmt::format("{} can't be used: {}: {}", home.path, probe.tried, probe.problem),
+                        home.category == "limits" ? "make it writable for your user, or " + move_it(home)
+                                                  : "make it writable for your user"));
   } else {
-    out.push_back(check(directory, ok, home.path + (probe.exists ? " is writable" : " will be made at its first use")));
+    out.push_back(
+        check(directory, ok, home.path + (probe.exists ? " is writable" : " will be created at its first use")));
   }
   const auto advice = std::ranges::find(kFileSystems, probe.file_system, &FileSystemAdvice::name);
   const std::string what =
@@ -258,15 +262,15 @@ void judge_home(const HomeFacts& home, Checks& out) {
   }
   judge_space(home, out);
   if (!probe.problem.empty()) return;
-  const std::string heard = home.category + ".notification";
+  const std::string notification = home.category + ".notification";
   if (probe.notices) {
-    out.push_back(check(heard, ok, "inotify works there (tried): a waiter is woken"));
+    out.push_back(check(notification, ok, "inotify works there (tried): waiters are woken at once"));
   } else if (probe.no_more_instances) {
-    out.push_back(check(heard, warn, "this user has no inotify instance left: waiters poll, and are woken late",
+    out.push_back(check(notification, warn, "this user has no inotify instance left: waiters poll, and are woken late",
                         "raise it: sysctl fs.inotify.max_user_instances=1024"));
   } else {
-    out.push_back(
-        check(heard, warn, "inotify does not work there (tried): waiters poll, and are woken late", move_it(home)));
+    out.push_back(check(notification, warn, "inotify does not work there (tried): waiters poll, and are woken late",
+                        move_it(home)));
   }
 }
 
@@ -282,7 +286,7 @@ void judge_problems(const std::string& id, const std::vector<agent::Problem>& pr
   const std::string more = problems.size() == 1 ? "" : fmt::format(" (and {} more)", problems.size() - 1);
   out.push_back(
       check(id, errors ? fail : warn, describe(*first) + more,
-            (first->suggestion.empty() ? "mend the file" : first->suggestion) + "; `" + lists + "` lists all"));
+            (first->suggestion.empty() ? "correct the file" : first->suggestion) + "; `" + lists + "` lists all"));
 }
 
 void judge_dead(const std::vector<limit::Listing>& limits, Checks& out) {
@@ -300,11 +304,12 @@ void judge_dead(const std::vector<limit::Listing>& limits, Checks& out) {
   if (dead.empty()) {
     out.push_back(
         check("limits.keepers", ok,
-              fmt::format("{} used so far; no holder was killed with its keepers", counted(limits.size(), "limit"))));
+              fmt::format("{} used so far; no permit belongs to a killed warden", counted(limits.size(), "limit"))));
   } else {
-    out.push_back(check("limits.keepers", warn,
-                        "all keepers of these were killed, and what they ran may still be alive: " + names(dead),
-                        fmt::format("the next to take the slot ends it; now, by hand: stint with {} -- true", first)));
+    out.push_back(check(
+        "limits.keepers", warn,
+        "stint and warden of these permits were killed, and their processes may still run: " + names(dead),
+        fmt::format("the next process that takes the slot ends them; to do it now: stint with {} -- true", first)));
   }
 }
 
@@ -334,7 +339,7 @@ void judge_host(const DoctorFacts& facts, Checks& out) {
     out.push_back(check(
         "host.inotify", warn,
         instances == 0
-            ? "nobody says how many inotify instances a user may have"
+            ? "the limit of inotify instances per user is unknown"
             : fmt::format("{} inotify instances per user; each waiting stint takes one, and polls if there is none",
                           instances),
         "sysctl fs.inotify.max_user_instances=1024"));
@@ -349,15 +354,15 @@ void judge_trust(const TrustFacts& trust, Checks& out) {
     out.push_back(check("trust.state", fail, trust.problem, "stint trust --revoke, then stint trust"));
   } else if (trust.trusted) {
     out.push_back(check("trust.state", ok,
-                        fmt::format("trusted; {} of this project may be used", counted(trust.things.size(), "thing"))));
+                        fmt::format("trusted; {} of this project may run", counted(trust.things.size(), "thing"))));
   } else if (trust.things.empty()) {
-    out.push_back(check("trust.state", ok, "not trusted, and nothing of this project needs it"));
+    out.push_back(check("trust.state", ok, "not trusted, and nothing in this project needs it"));
   } else {
     out.push_back(
         check("trust.state", warn,
-              fmt::format("not trusted, and {} things of this project need it: {} ({}){}", trust.things.size(),
+              fmt::format("not trusted, and {} things in this project need it: {} ({}){}", trust.things.size(),
                           trust.things.front().what, trust.things.front().where, trust.things.size() > 1 ? ", …" : ""),
-              "read what they are, then: stint trust"));
+              "review them, then run `stint trust`"));
   }
 }
 
@@ -390,9 +395,9 @@ namespace {
 void judge_store(const StoreFacts& store, Checks& out) {
   if (!store.problem.empty()) {
     out.push_back(check("store.open", fail, store.problem,
-                        "`stint store check` looks closer; STINT_STORE and `store` in stint.toml name another store"));
+                        "run `stint store check`, or name another store with STINT_STORE or `store` in stint.toml"));
   } else if (!store.exists) {
-    out.push_back(check("store.open", ok, store.shown + " is not there yet: the first run makes it"));
+    out.push_back(check("store.open", ok, store.shown + " does not exist yet: the first run creates it"));
   } else {
     out.push_back(check("store.open", ok, fmt::format("{}, {}", store.shown, counted(store.runs, "run"))));
   }
@@ -412,9 +417,9 @@ std::vector<wire::Check> judge(const DoctorFacts& facts) {
   for (const HomeFacts& home : facts.homes) judge_home(home, out);
   judge_dead(facts.limits, out);
   judge_host(facts, out);
-  judge_problems("settings.files", facts.settings_problems, "nothing is wrong with the settings", "stint config", out);
-  judge_problems("agents.files", facts.agents_problems,
-                 counted(facts.agents, "agent") + ", nothing is wrong with their files", "stint agents", out);
+  judge_problems("settings.files", facts.settings_problems, "no problems in the settings", "stint config", out);
+  judge_problems("agents.files", facts.agents_problems, counted(facts.agents, "agent") + ", no problems in their files",
+                 "stint agents", out);
   judge_trust(facts.trust, out);
   judge_store(facts.store, out);
   return out;

@@ -1,5 +1,5 @@
-/// What `stint doctor` thinks of what it saw: facts in, checks out, each with a remedy where something is to be done.
-/// Pure, so that hosts which nobody has at hand (NFS, an old CLI, a full disk) can be judged in tests.
+/// The rules of `stint doctor`: facts in, checks out, each with a remedy if action is needed. Pure, so that tests can
+/// judge hosts that are not at hand (NFS, an old CLI, a full disk).
 #pragma once
 
 #include "agent/problem.hpp"
@@ -20,15 +20,15 @@ struct ProgramFacts {
   std::string name;  ///< `claude`
   std::string path;  ///< empty: not on PATH
   os::Answer version;
-  std::vector<std::string> agents;  ///< those of this project that run with it
-  bool is_default = false;          ///< agents that name no driver run with it
+  std::vector<std::string> agents;  ///< agents of this project that use it
+  bool is_default = false;          ///< agents without a driver use it
 };
 
-/// A secret in the environment or a file: only whether it is there.
+/// A secret in the environment or a file: only whether it exists.
 struct KeyFacts {
   std::string name;  ///< of the variable or the file
   bool present = false;
-  std::string account;  ///< that is configured to need it; empty: none
+  std::string account;  ///< the account whose settings name it; empty: none
   bool is_file = false;
 };
 
@@ -41,19 +41,19 @@ struct HomeFacts {
 
 struct CgroupFacts {
   std::string own;        ///< empty: no cgroup v2
-  std::string delegated;  ///< empty: not ours to divide
+  std::string delegated;  ///< empty: none is delegated to this user
   os::CgroupProbe probe;
 };
 
 struct TrustFacts {
-  std::vector<agent::TrustedThing> things;  ///< that need it
+  std::vector<agent::TrustedThing> things;  ///< that need trust
   bool trusted = false;
-  std::string problem;  ///< the record can't be believed
+  std::string problem;  ///< why the record of trust is not valid
 };
 
 struct StoreFacts {
   std::string shown;    ///< where it is
-  bool exists = true;   ///< else the first run makes it
+  bool exists = true;   ///< false: the first run creates it
   std::string problem;  ///< why it can't be used; empty: it was opened and read
   std::uint64_t runs = 0;
 };
@@ -62,14 +62,14 @@ struct DoctorFacts {
   ProgramFacts git;
   std::string folder;
   bool in_repository = false;
-  os::Answer repository;        ///< of `git rev-parse --show-toplevel` there
+  os::Answer repository;        ///< of `git rev-parse --show-toplevel` in the folder
   std::string project_problem;  ///< a `.git` that leads nowhere
 
   std::vector<ProgramFacts> clis;
   std::vector<KeyFacts> keys;
   CgroupFacts cgroup;
   std::vector<HomeFacts> homes;
-  std::string homes_problem;  ///< why nobody can say where they are
+  std::string homes_problem;  ///< why the directories can't be determined
   std::uint64_t inotify_instances_max = 0;
   std::vector<limit::Listing> limits;
   std::vector<agent::Problem> settings_problems;
@@ -80,7 +80,7 @@ struct DoctorFacts {
   StoreFacts store;
 };
 
-// Below these a fleet runs into a wall. Each agent CLI has some 30 descriptors and 10 to 50 processes and threads.
+// A fleet needs at least these. Each agent CLI has some 30 descriptors and 10 to 50 processes and threads.
 inline constexpr std::uint64_t kDescriptorsMin = 1024;
 inline constexpr std::uint64_t kProcessesMin = 1024;
 inline constexpr std::uint64_t kInotifyInstancesMin = 128;  ///< the kernel's default; each waiting `stint` takes one

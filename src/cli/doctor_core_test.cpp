@@ -14,7 +14,7 @@ using enum wire::CheckStatus;
 
 os::Answer said(std::string text, int status = 0) { return {os::Answer::End::exited, status, std::move(text)}; }
 
-/// A host on which all is well.
+/// A healthy host.
 DoctorFacts healthy() {
   DoctorFacts facts;
   facts.git = {.name = "git", .path = "/usr/bin/git", .version = said("git version 2.39.5\n"), .agents = {}};
@@ -50,7 +50,7 @@ Check find(const DoctorFacts& facts, std::string_view id) {
   return {};
 }
 
-/// Everything that is not ok must say what to do.
+/// Every check that is not ok must have a remedy.
 void expect_remedies(const DoctorFacts& facts) {
   std::set<std::string> ids;
   for (const Check& check : judge(facts)) {
@@ -61,12 +61,12 @@ void expect_remedies(const DoctorFacts& facts) {
   }
 }
 
-TEST(Doctor, a_healthy_host_has_nothing_to_complain_of) {
+TEST(Doctor, a_healthy_host_passes_all_checks) {
   for (const Check& check : judge(healthy())) EXPECT_EQ(check.status, ok) << check.id << ": " << check.summary;
   expect_remedies(healthy());
 }
 
-TEST(Doctor, nothing_at_all_is_judged_with_a_remedy_for_each) {
+TEST(Doctor, an_empty_host_gets_a_remedy_for_each_finding) {
   DoctorFacts facts;
   facts.clis = {{.name = "claude", .path = "", .version = {}, .agents = {"review"}, .is_default = true}};
   facts.homes = {{"limits", "/limits", {}}};
@@ -98,7 +98,7 @@ TEST(Doctor, a_repository_of_another_user_fails_and_names_the_command) {
   EXPECT_EQ(check.remedy, "git config --global --add safe.directory /work");
 }
 
-TEST(Doctor, a_missing_cli_matters_as_much_as_it_is_used) {
+TEST(Doctor, a_missing_cli_fails_only_if_an_agent_uses_it) {
   DoctorFacts facts = healthy();
   for (ProgramFacts& cli : facts.clis) cli.path.clear();
   facts.clis[1].agents = {"review"};
@@ -108,13 +108,13 @@ TEST(Doctor, a_missing_cli_matters_as_much_as_it_is_used) {
   EXPECT_EQ(find(facts, "cli.gemini").status, ok);
 }
 
-TEST(Doctor, an_old_claude_is_named_with_what_it_does_wrong) {
+TEST(Doctor, an_old_claude_is_named_with_its_defects) {
   DoctorFacts facts = healthy();
   facts.clis[0].version = said("2.1.212 (Claude Code)\n");
   const Check check = find(facts, "cli.claude");
   EXPECT_EQ(check.status, warn);
   EXPECT_NE(check.summary.find("cuts its output short"), std::string::npos);
-  EXPECT_EQ(check.summary.find("leaves the commands"), std::string::npos) << "mended in 2.1.212 itself";
+  EXPECT_EQ(check.summary.find("leaves the commands"), std::string::npos) << "fixed in 2.1.212 itself";
   facts.clis[0].version = said("2.1.221 (Claude Code)\n");
   EXPECT_EQ(find(facts, "cli.claude").status, ok);
   facts.clis[1].version = said("codex-cli 0.1.0\n");
@@ -153,7 +153,7 @@ TEST(Doctor, cgroups_are_optional) {
   EXPECT_NE(find(facts, "cgroup.delegation").summary.find("no cgroup v2"), std::string::npos);
 }
 
-TEST(Doctor, every_file_system_that_can_not_be_trusted_is_named) {
+TEST(Doctor, warns_of_every_file_system_with_unreliable_locks) {
   for (const char* const name : {"nfs", "9p", "fuse", "smb", "smb2", "cifs"}) {
     DoctorFacts facts = healthy();
     facts.homes[0].probe.file_system = name;
@@ -167,7 +167,7 @@ TEST(Doctor, every_file_system_that_can_not_be_trusted_is_named) {
   DoctorFacts facts = healthy();
   facts.homes[0].probe.file_system = "overlay";
   EXPECT_EQ(find(facts, "limits.filesystem").status, ok);
-  EXPECT_NE(find(facts, "limits.filesystem").summary.find("nobody outside"), std::string::npos);
+  EXPECT_NE(find(facts, "limits.filesystem").summary.find("processes outside"), std::string::npos);
 }
 
 TEST(Doctor, locks_that_do_not_hold_fail_on_any_file_system) {
@@ -211,7 +211,7 @@ TEST(Doctor, waiters_that_poll_are_a_warning_with_the_cause) {
   EXPECT_EQ(find(facts, "host.inotify").status, warn);
 }
 
-TEST(Doctor, a_holder_whose_keepers_died_is_named_with_the_way_out) {
+TEST(Doctor, a_permit_of_a_killed_warden_is_named_with_the_remedy) {
   DoctorFacts facts = healthy();
   limit::Listing listing;
   listing.name = "gpu";
@@ -260,7 +260,7 @@ TEST(Doctor, trust_matters_when_something_needs_it) {
   EXPECT_EQ(find(facts, "trust.state").status, fail);
 }
 
-TEST(Doctor, versions_are_found_in_what_programs_say) {
+TEST(Doctor, finds_versions_in_the_output_of_programs) {
   EXPECT_EQ(find_version("2.1.300 (Claude Code)"), (Version{2, 1, 300}));
   EXPECT_EQ(find_version("codex-cli 0.42.0\n"), (Version{0, 42, 0}));
   EXPECT_EQ(find_version("git version 2.39"), (Version{2, 39, 0}));

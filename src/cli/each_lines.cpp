@@ -13,7 +13,8 @@ Result<> put_arguments(std::string_view text, engine::Submission& submission) {
   for (const std::string& word : submission.words) {
     const auto equals = word.find('=');
     if (equals == std::string::npos || !domain::is_argument_name(word.substr(0, equals))) {
-      return fail(Errc::invalid, "an object names its arguments, so '" + word + "' before --each needs a name, too");
+      return fail(Errc::invalid, "a line with a JSON object names its arguments, so write '" + word +
+                                     "' before --each as KEY=" + word);
     }
     const std::string name = word.substr(0, equals);
     if (!submission.args.contains(name)) submission.args[name] = {word.substr(equals + 1)};
@@ -64,9 +65,10 @@ std::vector<LineCutter::CutLine> LineCutter::take(std::size_t most) {
 
 Result<engine::Submission> read_submission(const LineCutter::CutLine& line, const engine::Submission& like) {
   if (line.too_long) {
-    return fail(Errc::invalid, "it has more than " + std::to_string(kEachLineMax) + " bytes: pass a file's name");
+    return fail(Errc::invalid,
+                "the line has more than " + std::to_string(kEachLineMax) + " bytes: pass the name of a file instead");
   }
-  if (agent::utf8_error(line.text)) return fail(Errc::invalid, "it is no UTF-8");
+  if (agent::utf8_error(line.text)) return fail(Errc::invalid, "the line is not valid UTF-8");
   engine::Submission submission = like;
   if (!like.key.empty()) submission.key = like.key + ":" + std::to_string(line.number);
   if (like.agent.empty()) {

@@ -1,5 +1,5 @@
-/// A file of submissions, one on each line: read in pieces, so that a pipe that goes on for hours is served as it
-/// comes.
+/// Reads a file of submissions, one per line. Works on pieces, so that the lines of a long-lived pipe are submitted as
+/// they arrive.
 #pragma once
 
 #include "fleet/fleet.hpp"
@@ -11,9 +11,9 @@
 
 namespace stint::cli {
 
-inline constexpr std::size_t kEachLineMax = 1 << 20;  ///< bytes: as much as arguments may have
+inline constexpr std::size_t kEachLineMax = 1 << 20;  ///< bytes: the bound of arguments
 
-/// Bytes become lines. One that is too long is cut out and told of; empty ones are passed over. Pure.
+/// Cuts bytes into lines. Marks a line that is too long and drops its text; skips empty lines. Pure.
 class LineCutter {
  public:
   struct CutLine {
@@ -22,9 +22,9 @@ class LineCutter {
     bool too_long = false;
   };
   void add(std::string_view bytes);
-  /// What comes after the last line break is a line as well.
+  /// Bytes after the last line break count as a line.
   void finish();
-  /// At most so many whole lines.
+  /// Takes at most `most` complete lines.
   [[nodiscard]] std::vector<CutLine> take(std::size_t most);
   [[nodiscard]] bool empty() const noexcept { return ready_.empty(); }
 
@@ -32,13 +32,13 @@ class LineCutter {
   void end_line();
   std::string open_;
   bool too_long_ = false;
-  bool any_ = false;  // of the open line
+  bool any_ = false;  // the open line has bytes
   std::uint64_t number_ = 0;
   std::vector<CutLine> ready_;
 };
 
-/// `like` is what all of them share. A line is an object of arguments, or the first value that has no name; without an
-/// agent it is a prompt. `invalid` says what is wrong with it.
+/// `like`: what all submissions share. A line is a JSON object of arguments, or the first value without a name; without
+/// an agent it is a prompt. Fails with `invalid`.
 [[nodiscard]] Result<engine::Submission> read_submission(const LineCutter::CutLine& line,
                                                          const engine::Submission& like);
 

@@ -23,7 +23,7 @@ TEST(LineCutter, pieces_become_lines_with_their_numbers) {
   EXPECT_EQ(texts(cutter.take(9)), std::vector<std::string>{"5:three"});
 }
 
-TEST(LineCutter, a_batch_has_at_most_as_many_as_asked_for) {
+TEST(LineCutter, a_batch_is_bounded) {
   LineCutter cutter;
   cutter.add("a\nb\nc\n");
   EXPECT_EQ(cutter.take(2).size(), 2U);
@@ -31,7 +31,7 @@ TEST(LineCutter, a_batch_has_at_most_as_many_as_asked_for) {
   EXPECT_TRUE(cutter.empty());
 }
 
-TEST(LineCutter, a_line_that_is_too_long_is_named_and_the_next_is_whole) {
+TEST(LineCutter, marks_a_line_that_is_too_long_and_keeps_the_next) {
   LineCutter cutter;
   cutter.add(std::string(kEachLineMax, 'x'));
   cutter.add("y");
@@ -57,21 +57,21 @@ TEST(EachLine, text_is_the_first_value_also_if_it_looks_like_a_named_one) {
   EXPECT_EQ(submission->words, (std::vector<std::string>{"focus=x", "--", "a=b c"}));
 }
 
-TEST(EachLine, an_object_has_arguments_and_wins_over_what_they_share) {
+TEST(EachLine, an_object_has_arguments_and_overrides_shared_ones) {
   const auto submission = read_submission({1, R"( {"pr": 42, "tags": ["a", "b"]})", false}, like({"pr=1", "focus=x"}));
   ASSERT_TRUE(submission) << submission.error().describe();
   EXPECT_EQ(submission->args, (domain::ArgumentValues{{"pr", {"42"}}, {"tags", {"a", "b"}}, {"focus", {"x"}}}));
   EXPECT_TRUE(submission->words.empty());
 }
 
-TEST(EachLine, what_is_wrong_with_it_is_said) {
+TEST(EachLine, refuses_invalid_lines) {
   EXPECT_FALSE(read_submission({1, "{\"pr\": ", false}, like()));
   EXPECT_FALSE(read_submission({1, R"({"pr": {"deep": 1}})", false}, like()));
   EXPECT_FALSE(read_submission({1, R"({"pr": 1})", false}, like({"without-a-name"})));
   EXPECT_FALSE(read_submission({1, "\xff", false}, like()));
 }
 
-TEST(EachLine, without_an_agent_it_is_a_prompt_and_a_key_counts_the_lines) {
+TEST(EachLine, without_an_agent_a_line_is_a_prompt_and_keys_are_numbered_by_line) {
   engine::Submission shared;
   shared.key = "night";
   const auto submission = read_submission({7, "{fix} the tests", false}, shared);

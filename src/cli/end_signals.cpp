@@ -21,8 +21,8 @@ EndSignals::EndSignals(Reactor& reactor) : signals_(reactor.io()) {
   if (os::ignores(SIGHUP)) return;
   for (const int stream : {STDERR_FILENO, STDOUT_FILENO, STDIN_FILENO}) {
     if (!os::terminal_size(stream)) continue;
-    // Opened anew, not duplicated: Asio makes it non-blocking, and what shares its description (stdout, the shell)
-    // would lose what it writes.
+    // Opened again, not duplicated: Asio makes it non-blocking, which would break writers that share the file
+    // description (stdout, the shell).
     os::Fd own(
         ::open(("/proc/self/fd/" + std::to_string(stream)).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
     if (!own) continue;

@@ -1,6 +1,6 @@
-/// What ends a command from outside: SIGINT, SIGTERM, SIGHUP, and its terminal when that is closed. The kernel sends
-/// SIGHUP only to the session of a terminal; a command that merely prints to it would go on for a closed window, so the
-/// end of the terminal counts as a SIGHUP. What the caller ignores (nohup) stays ignored. Own thread only.
+/// Signals that end a command: SIGINT, SIGTERM, SIGHUP, and the close of its terminal, which counts as SIGHUP. The
+/// kernel sends SIGHUP only to the terminal's session; a command that merely prints to the terminal would keep running
+/// for a closed window. A signal that the caller ignores (nohup) stays ignored. Own thread only.
 #pragma once
 
 #include "stint/asio.hpp"
@@ -19,7 +19,7 @@ class EndSignals {
   EndSignals(const EndSignals&) = delete;
   EndSignals& operator=(const EndSignals&) = delete;
 
-  /// The number of the next one; SIGHUP at most once. One waiter at a time.
+  /// Waits for the next signal and returns its number; SIGHUP at most once. One waiter at a time.
   Task<int> next();
 
  private:
@@ -27,7 +27,7 @@ class EndSignals {
   Task<int> closed();
 
   asio::signal_set signals_;
-  std::optional<asio::posix::stream_descriptor> terminal_;  // none: there is none, or it is closed
+  std::optional<asio::posix::stream_descriptor> terminal_;  // none: no terminal, or it is closed
   bool hung_up_ = false;
 };
 

@@ -37,7 +37,7 @@ int complain(const Error& error) {
   return kExitFailed;
 }
 
-void say_outage(const std::string& text) { print_error("stint: {}\n", printable(text)); }
+void print_outage(const std::string& text) { print_error("stint: {}\n", printable(text)); }
 
 void print_problems(std::span<const agent::Problem> problems, const Environment& environment) {
   for (const agent::Problem& problem : problems) {

@@ -20,7 +20,7 @@ int exit_status(const Error& error) noexcept {
   switch (error.code()) {
     case Errc::full:
     case Errc::closed: return kExitRefused;
-    // A budget is used up for good; a disk that is full will have room again.
+    // A used-up budget is final; a full disk is not.
     case Errc::exhausted: return error.retry() == Retry::never ? kExitExpired : kExitFailed;
     case Errc::cancelled: return kExitCancelled;
     default: return kExitFailed;

@@ -20,11 +20,11 @@ TEST(RemoteError, a_refusal_has_the_exit_status_of_what_it_means) {
   EXPECT_EQ(fleet::remote_error(409, "not in doubt", {}), Errc::conflict);
   EXPECT_EQ(exit_status(fleet::remote_error(409, "not in doubt", {})), kExitFailed);
   EXPECT_EQ(fleet::remote_error(403, "no", {}), Errc::denied);
-  EXPECT_EQ(fleet::remote_error(500, "", {}).describe(), "the daemon answered with HTTP 500");
+  EXPECT_EQ(fleet::remote_error(500, "", {}).describe(), "the daemon answered HTTP 500");
   EXPECT_NE(fleet::remote_error(401, "?", {}).describe().find("STINT_TOKEN"), std::string::npos);
 }
 
-TEST(ExitStatus, of_a_run_says_how_it_ended) {
+TEST(ExitStatus, of_a_run_follows_from_its_state) {
   using domain::RunState;
   const auto of = [](RunState state) {
     store::Run run;

@@ -1,4 +1,4 @@
-/// All commands that speak to the fleet, in the order in which help lists them.
+/// All commands that use the fleet, in the order in which help lists them.
 #pragma once
 
 #include "cli/cancel.hpp"
@@ -19,7 +19,7 @@ namespace stint::cli {
 class FleetCommands {
  public:
   explicit FleetCommands(CLI::App& app);
-  /// The exit status, if one of them was chosen.
+  /// Runs the chosen command and returns its exit status; none: no fleet command was chosen.
   std::optional<int> run(const domain::System& system);
 
  private:

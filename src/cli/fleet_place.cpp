@@ -12,8 +12,8 @@ namespace {
 constexpr std::uint32_t kNamesMax = 50;  // of runs, for completion
 constexpr Duration kNamesTime = std::chrono::seconds(2);
 
-Task<> hear_signals(EndSignals& signals, int& heard, Scope& work) {
-  heard = co_await signals.next();
+Task<> handle_signals(EndSignals& signals, int& received, Scope& work) {
+  received = co_await signals.next();
   work.cancel(Reason::user, "a signal");
 }
 
@@ -22,7 +22,7 @@ Task<> hear_signals(EndSignals& signals, int& heard, Scope& work) {
 int run_on_fleet(const domain::System& system, const fleet::ConnectionNeeds& needs, const FleetBody& body) {
   Reactor reactor;
   const Environment environment = blocking_read_environment();
-  fleet::Connection connection(reactor, system, environment, say_outage);
+  fleet::Connection connection(reactor, system, environment, print_outage);
   if (const auto prepared = connection.blocking_prepare(needs); !prepared) return complain(prepared.error());
   int exit = kExitFailed, signal = 0;
   const auto act = [&]() -> Task<Result<int>> {
@@ -46,7 +46,7 @@ int run_on_fleet(const domain::System& system, const fleet::ConnectionNeeds& nee
     EndSignals signals(reactor);
     RootScope helpers(reactor);
     RootScope work(reactor);
-    helpers.spawn(hear_signals(signals, signal, work));
+    helpers.spawn(handle_signals(signals, signal, work));
     work.spawn(carry());
     (void)reactor.run(work);  // `exit` and `signal` say how it ended
     helpers.cancel(Reason::shutdown);
@@ -64,7 +64,7 @@ Task<Result<engine::RunView>> find_run(fleet::Fleet& fleet, std::string id) {
 std::vector<Candidate> blocking_run_names(const domain::System& system) {
   std::vector<Candidate> names;
   Reactor reactor;
-  fleet::Connection connection(reactor, system, blocking_read_environment(), say_outage);
+  fleet::Connection connection(reactor, system, blocking_read_environment(), print_outage);
   if (!connection.blocking_prepare({})) return names;
   const auto collect = [&]() -> Task<Result<>> {
     STINT_CO_CHECK(co_await connection.open());
@@ -81,7 +81,7 @@ std::vector<Candidate> blocking_run_names(const domain::System& system) {
   options.deadline = Deadline::after(reactor.now(), kNamesTime);
   RootScope work(reactor, options);
   work.spawn(collect());
-  (void)reactor.run(work);  // what was found in time is offered; a completion shows no errors
+  (void)reactor.run(work);  // offers what was found in time; a completion shows no errors
   return names;
 }
 

@@ -22,7 +22,7 @@ namespace stint::cli {
 struct FleetAccess {
   fleet::Fleet& fleet;
   Reactor& reactor;
-  const Executor& clock;  ///< the same
+  const Executor& clock;  ///< the same reactor
   const Environment& environment;
   const domain::System& system;
   fleet::Connection& connection;
@@ -34,11 +34,11 @@ using FleetBody = std::function<Task<Result<int>>(FleetAccess&)>;
 /// Runs `body` until it ends or a signal ends it, says what went wrong, and gives the exit status.
 int run_on_fleet(const domain::System& system, const fleet::ConnectionNeeds& needs, const FleetBody& body);
 
-/// The id of the run that is meant by an id or the beginning of one. `invalid`: none, or several.
+/// The run with this id or unique prefix of one. `invalid`: none, or several.
 Task<Result<engine::RunView>> find_run(fleet::Fleet& fleet, std::string id);
 inline constexpr char kNoDaemonHere[] = "no daemon runs here: `stint serve` starts one";
 
-/// The newest runs, for completion. Never fails: none if anything is wrong.
+/// The newest runs, for completion. Never fails: empty on any error.
 [[nodiscard]] std::vector<Candidate> blocking_run_names(const domain::System& system);
 
 }  // namespace stint::cli

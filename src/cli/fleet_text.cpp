@@ -18,34 +18,34 @@ using domain::RunState;
 using std::chrono::duration_cast;
 
 constexpr std::size_t kNoteShown = 160;
-constexpr int kElasticMin = 8;   // narrower than that nothing can be read
-constexpr int kElasticMax = 80;  // where the width is nobody's: one long title would make all rows as long
+constexpr int kElasticMin = 8;   // a narrower column can't be read
+constexpr int kElasticMax = 80;  // without a terminal: one long title must not widen every row
 
 std::string_view cause_text(std::string_view cause) noexcept {
   struct Words {
     std::string_view cause, text;
   };
   static constexpr Words kWords[] = {{"enqueued", "submitted"},
-                                     {"promoted", "first in its session now"},
-                                     {"woken", "its wait is over"},
+                                     {"promoted", "now first in its session"},
+                                     {"woken", "wait over"},
                                      {"answered", "answered by a person"},
-                                     {"limit_resumed", "its limit was resumed"},
-                                     {"loaded", "came from another store"},
-                                     {"unsafe", "begins something that may not be repeated"},
-                                     {"safe", "that is done"},
-                                     {"cancel_asked", "a cancel was asked for"},
+                                     {"limit_resumed", "limit resumed"},
+                                     {"loaded", "imported from another store"},
+                                     {"unsafe", "starts work that must not be repeated"},
+                                     {"safe", "that work is done"},
+                                     {"cancel_asked", "cancel requested"},
                                      {"hand_back", "handed back to the queue"},
                                      {"lost", "its process died"},
-                                     {"retry", "its attempt failed"},
+                                     {"retry", "attempt failed"},
                                      {"park", "parked"},
-                                     {"resolved_done", "a person says: it is done"},
-                                     {"resolved_rerun", "a person says: run it again"},
-                                     {"resolved_discard", "a person says: discard it"}};
+                                     {"resolved_done", "resolved by a person: done"},
+                                     {"resolved_rerun", "resolved by a person: run again"},
+                                     {"resolved_discard", "resolved by a person: discarded"}};
   const auto found = std::ranges::find(kWords, cause, &Words::cause);
   return found == std::end(kWords) ? cause : found->text;
 }
 
-/// Events after which the run is what it was before.
+/// Events that do not change the run's state.
 bool keeps_state(std::string_view cause) noexcept {
   constexpr std::string_view kSuch[] = {domain::kEnqueued, "promoted", "loaded", "unsafe", "safe", "cancel_asked"};
   return std::ranges::find(kSuch, cause) != std::end(kSuch);
@@ -172,14 +172,14 @@ Table runs_table(const std::vector<engine::RunView>& runs, WallTime now) {
 std::string state_text(const store::Run& run) {
   const std::string state(to_string(run.state));
   if (run.stop != domain::Stop::none && run.state == RunState::running) {
-    return state + (run.stop == domain::Stop::cancelled ? ", being cancelled" : ", being ended: its time is over");
+    return state + (run.stop == domain::Stop::cancelled ? ", being cancelled" : ", being ended: its time is used up");
   }
   switch (run.hold) {
     case Hold::none: return state;
     case Hold::session: return state + ", behind an earlier run of its session";
-    case Hold::delay: return state + ", until the time it was asked to begin";
+    case Hold::delay: return state + ", until its start time";
     case Hold::backoff: return state + ", until its next attempt";
-    case Hold::quota: return state + ", until what it needs is there again";  // which that is, its error says
+    case Hold::quota: return state + ", until what it needs is available again";  // the run's error names it
     case Hold::person: return state + ", until a person answers";
   }
   return state;
@@ -187,7 +187,7 @@ std::string state_text(const store::Run& run) {
 
 std::string until_text(const std::optional<WallTime>& until, WallTime now) {
   if (!until) return {};
-  return *until <= now ? ", which is due" : ", for " + length_text(*until - now) + " more";
+  return *until <= now ? ", due now" : ", for " + length_text(*until - now) + " more";
 }
 
 std::vector<std::string> why_lines(const engine::WhyView& why, WallTime now, bool carried) {
@@ -196,22 +196,22 @@ std::vector<std::string> why_lines(const engine::WhyView& why, WallTime now, boo
   switch (why.state) {
     case RunState::queued:
       if (!carried) lines.emplace_back("no daemon runs here: `stint serve` starts one");
-      if (lines.empty()) lines.emplace_back("nothing holds it up: it is about to begin");
+      if (lines.empty()) lines.emplace_back("nothing blocks it: it is about to begin");
       break;
     case RunState::parked: break;
     case RunState::running:
-      if (lines.empty()) lines.emplace_back("it does not wait: it is running");
+      if (lines.empty()) lines.emplace_back("not waiting: it is running");
       break;
     case RunState::in_doubt:
       lines.push_back(fmt::format(
-          "nobody knows what it did: a person decides, by `stint resolve {0} --done`, `stint resolve {0} --rerun` or "
+          "its effects are unknown. Check them, then run `stint resolve {0} --done`, `stint resolve {0} --rerun` or "
           "`stint resolve {0} --discard`",
           printable(why.run)));
       break;
     case RunState::succeeded:
     case RunState::failed:
     case RunState::cancelled:
-    case RunState::expired: lines.push_back("it does not wait: it has ended, " + std::string(to_string(why.state)));
+    case RunState::expired: lines.push_back("not waiting: it has ended, " + std::string(to_string(why.state)));
   }
   return lines;
 }
@@ -239,21 +239,20 @@ std::vector<std::string> next_steps(const store::Run& run) {
   const std::string id = printable(run.id);
   switch (run.state) {
     case RunState::in_doubt:
-      return {"Nobody knows whether its work took place. Look, then say which:",
-              fmt::format("  stint resolve {} --done      it took place: count it as succeeded", id),
-              fmt::format("  stint resolve {} --rerun     it did not: run it again", id),
-              fmt::format("  stint resolve {} --discard   whatever it was: forget it", id)};
+      return {"Its effects are unknown. Check whether the work was done, then choose:",
+              fmt::format("  stint resolve {} --done      the work was done: count the run as succeeded", id),
+              fmt::format("  stint resolve {} --rerun     the work was not done: run it again", id),
+              fmt::format("  stint resolve {} --discard   either way: count the run as cancelled", id)};
     case RunState::parked:
       if (run.hold != Hold::person) {
-        return {fmt::format("  stint answer {}    goes on at once, with all that wait for the same", id)};
+        return {fmt::format("  stint answer {}    let it go on now, and every run parked for the same reason", id)};
       }
       return {
-          "It waits for a person. When what it asks for is settled, this lets it go on, and all that wait for the "
-          "same:",
+          "It waits for a person. When the cause is settled, let it go on, and every run parked for the same reason:",
           fmt::format("  stint answer {}", id), "or end it:", fmt::format("  stint cancel {}", id)};
     case RunState::failed:
     case RunState::cancelled:
-    case RunState::expired: return {fmt::format("  stint retry {}    the same once more, as a new run", id)};
+    case RunState::expired: return {fmt::format("  stint retry {}    submit it again as a new run", id)};
     default: return {};
   }
 }
@@ -285,7 +284,7 @@ std::string receipt_text(const engine::Receipt& receipt) {
         fmt::format("; {} ended in {}", some(memo.processes_ended, "process", "processes"), length_text(memo.ending));
   }
   if (memo.streams_closed > 0) text += "; " + some(memo.streams_closed, "stream") + " closed";
-  if (!receipt.reached.empty()) text += "; with it " + some(receipt.reached.size(), "run") + " below it";
+  if (!receipt.reached.empty()) text += "; and " + some(receipt.reached.size(), "child run") + " with it";
   return text + fmt::format(" ({})", length_text(receipt.time));
 }
 

@@ -27,7 +27,7 @@ std::string plain(const std::vector<Line>& lines) {
   return text;
 }
 
-TEST(FleetText, ages_have_one_unit_and_never_lie_ahead) {
+TEST(FleetText, ages_have_one_unit_and_are_never_negative) {
   EXPECT_EQ(age_text(-5s), "0s");
   EXPECT_EQ(age_text(59s), "59s");
   EXPECT_EQ(age_text(60s), "1m");
@@ -35,7 +35,7 @@ TEST(FleetText, ages_have_one_unit_and_never_lie_ahead) {
   EXPECT_EQ(age_text(25h), "1d");
 }
 
-TEST(FleetText, lengths_are_as_exact_as_anybody_needs) {
+TEST(FleetText, lengths_are_rounded_for_reading) {
   EXPECT_EQ(length_text(-1s), "0 ms");
   EXPECT_EQ(length_text(340ms), "340 ms");
   EXPECT_EQ(length_text(1500ms), "1.5s");
@@ -55,7 +55,7 @@ TEST(FleetText, costs) {
 
 TEST(FleetText, a_table_is_aligned_and_shortens_the_title_to_fit) {
   std::vector<engine::RunView> runs = {view(RunState::queued), view(RunState::succeeded)};
-  runs[1].input.title = "Another one that is so long that it can't stand here whole";
+  runs[1].input.title = "Another one that is so long that it does not fit here whole";
   runs[1].memo.usage.cost_micros = 12'340'000;
   EXPECT_EQ(plain(runs_table(runs, kNow).lines(60, kRunsElastic)),
             "ID            AGENT   STATE      AGE  TITLE             COST\n"
@@ -68,7 +68,7 @@ TEST(FleetText, a_long_title_does_not_fill_a_pipe_with_spaces) {
   runs[1].input.title = std::string(100'000, 'x');
   const std::vector<Line> lines = runs_table(runs, kNow).lines(0, kRunsElastic);
   for (const Line& line : lines) EXPECT_LT(line.width(), 160);
-  EXPECT_GT(lines.back().width(), 80 + 12) << "but what can be read is there";
+  EXPECT_GT(lines.back().width(), 80 + 12) << "but 80 columns of it are kept";
 }
 
 TEST(FleetText, a_hostile_title_is_harmless) {
@@ -79,7 +79,7 @@ TEST(FleetText, a_hostile_title_is_harmless) {
   EXPECT_EQ(std::ranges::count(text, '\n'), 2);
 }
 
-TEST(FleetText, why_always_says_something) {
+TEST(FleetText, why_is_never_empty) {
   for (const RunState state : domain::kRunStates) {
     if (state == RunState::parked) continue;  // it always has a reason
     EXPECT_FALSE(why_lines({"id", state, {}}, kNow, true).empty()) << to_string(state);
@@ -87,15 +87,15 @@ TEST(FleetText, why_always_says_something) {
   EXPECT_NE(why_lines({"id", RunState::queued, {}}, kNow, false).front().find("stint serve"), std::string::npos);
 }
 
-/// A run is also parked when the host lacks descriptors: it has no account then. What is missing, `why` and its error
-/// say.
+/// A run is also parked when the host lacks descriptors: then it has no account. `why` and the error name what is
+/// missing.
 TEST(FleetText, a_parked_run_does_not_blame_an_account_that_it_may_not_have) {
   store::Run run = view(RunState::parked).run;
   run.hold = Hold::quota;
   EXPECT_EQ(state_text(run).find("account"), std::string::npos) << state_text(run);
 }
 
-TEST(FleetText, what_waits_for_a_person_says_how_it_is_settled) {
+TEST(FleetText, a_run_that_waits_for_a_person_names_the_commands_that_settle_it) {
   store::Run run = view(RunState::in_doubt).run;
   EXPECT_EQ(next_steps(run).size(), 4U);
   run.state = RunState::parked;
@@ -107,7 +107,7 @@ TEST(FleetText, what_waits_for_a_person_says_how_it_is_settled) {
   EXPECT_TRUE(next_steps(run).empty());
 }
 
-TEST(FleetText, a_receipt_says_what_was_ended) {
+TEST(FleetText, a_receipt_counts_what_was_ended) {
   engine::Receipt receipt;
   receipt.run = view(RunState::cancelled);
   receipt.time = 120ms;
@@ -116,7 +116,7 @@ TEST(FleetText, a_receipt_says_what_was_ended) {
   receipt.run.memo.ending = 80ms;
   receipt.reached = {"x"};
   EXPECT_EQ(receipt_text(receipt),
-            "abcdefghijkl: cancelled; 3 processes ended in 80 ms; with it 1 run below it (120 ms)");
+            "abcdefghijkl: cancelled; 3 processes ended in 80 ms; and 1 child run with it (120 ms)");
   receipt.run = view(RunState::succeeded);
   EXPECT_EQ(receipt_text(receipt).substr(0, 35), "abcdefghijkl: has ended, succeeded;");
 }

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A checkout may hold a link `.stint` that leads out of it; nothing is written there.
+/// A checkout may contain a symbolic link `.stint` that leads out of it: nothing is written there.
 bool leads_out(const fs::path& root, const fs::path& file) {
   std::error_code error;
   const fs::path folder = fs::weakly_canonical(file.parent_path(), error);
@@ -55,8 +55,8 @@ void print_files(const std::vector<wire::InitFile>& files, bool dry_run, bool co
     line.add(fmt::format("{:12}", made && dry_run ? "would make" : file.action), failed ? Style::red
                                                                                  : made ? Style::green
                                                                                         : Style::dim);
-    line.add(fmt::format("{:29}{}", file.path,
-                         printable(file.action == "kept" ? "was there, and is not touched" : file.purpose)));
+    line.add(
+        fmt::format("{:29}{}", file.path, printable(file.action == "kept" ? "exists, left unchanged" : file.purpose)));
     print_out("{}\n", line.str(colour));
   }
 }
@@ -71,9 +71,9 @@ std::vector<wire::InitFile> blocking_write_templates(const fs::path& root, bool 
 
 InitCommand::InitCommand(CLI::App& app)
     : command_(app, "init", "Write the first agents and settings into this git repository") {
-  command_.footer("What is there is never overwritten: to get a file anew, remove it first.");
-  command_.flag("--dry-run", dry_run_, "Only say what would be written");
-  command_.flag("--json", json_, "One JSON object: what became of each file");
+  command_.footer("Never overwrites a file: to write one again, remove it first.");
+  command_.flag("--dry-run", dry_run_, "Print what would be written, and write nothing");
+  command_.flag("--json", json_, "Print one JSON object: what was done with each file");
 }
 
 bool InitCommand::chosen() const { return command_.chosen(); }
@@ -84,8 +84,8 @@ int InitCommand::run() {
   if (!project) return complain(project.error());
   if (!project->is_repository()) {
     return complain(
-        {Errc::invalid, fmt::format("{} is in no git repository, where agents could commit their work. Make one with "
-                                    "`git init`, then run `stint init` again",
+        {Errc::invalid, fmt::format("{} is not in a git repository, and agents commit their work to one. Run "
+                                    "`git init`, then `stint init` again",
                                     environment.folder.string())});
   }
   const std::vector<wire::InitFile> files = blocking_write_templates(project->root, dry_run_);
@@ -97,13 +97,13 @@ int InitCommand::run() {
   print_out("{}\n\n", printable(project->root.string()));
   print_files(files, dry_run_, environment.colour);
   if (failed) return kExitFailed;
-  print_out("\n{}\n", dry_run_ ? "Nothing was written. Without --dry-run, try then:" : "Try next:");
+  print_out("\n{}\n", dry_run_ ? "Nothing was written. After a run without --dry-run, try:" : "Try next:");
   print_out(
-      "  stint agents                          what there is, and what is wrong with it\n"
-      "  stint config                          every setting and where it comes from\n"
-      "  stint run implement \"fix the tests\"   one agent, once, in this checkout\n"
-      "  stint run review                      another\n"
-      "Write what you want done into brief.md; `stint run dispatch` then says which task comes next.\n");
+      "  stint agents                          list the agents, and problems of their files\n"
+      "  stint config                          show every setting and where it comes from\n"
+      "  stint run implement \"fix the tests\"   run one agent in this checkout\n"
+      "  stint run review                      run another\n"
+      "Write what you want done into brief.md; `stint run dispatch` then names the next task.\n");
   return kExitDone;
 }
 

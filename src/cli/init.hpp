@@ -1,5 +1,5 @@
-/// `stint init`: writes the first agents and settings into a git repository, says what each is for, and never touches
-/// what is there.
+/// `stint init`: writes the first agents and settings into a git repository, with the purpose of each file. Never
+/// overwrites.
 #pragma once
 
 #include "cli/command.hpp"
@@ -21,7 +21,7 @@ struct InitTemplate {
 /// In the order in which they are written.
 [[nodiscard]] std::span<const InitTemplate> init_templates() noexcept;
 
-/// Writes what is missing below `root`. With `dry_run` it only says what it would do.
+/// Writes the missing files below `root`. With `dry_run` it only reports what it would write.
 [[nodiscard]] std::vector<wire::InitFile> blocking_write_templates(const std::filesystem::path& root, bool dry_run);
 
 class InitCommand {

@@ -18,7 +18,7 @@ std::string actions(const std::vector<wire::InitFile>& files) {
   return out;
 }
 
-TEST(Init, what_it_writes_has_no_problem) {
+TEST(Init, writes_files_without_problems) {
   const TestFolder folder;
   EXPECT_EQ(actions(blocking_write_templates(folder.path(), false)), "made made made made made made made ");
   const agent::Catalogue catalogue = agent::blocking_discover(folder.path());
@@ -71,7 +71,7 @@ TEST(Init, follows_no_link_out_of_the_checkout) {
   EXPECT_TRUE(fs::is_empty(outside.path()));
 }
 
-TEST(Init, a_folder_that_cannot_be_made_is_told) {
+TEST(Init, reports_a_folder_that_cannot_be_created) {
   const TestFolder folder;
   folder.write(".stint", "a file");
   const auto files = blocking_write_templates(folder.path(), false);

@@ -31,7 +31,7 @@ void print_limit(const limit::Listing& limit, const Environment& environment, Wa
   head.add(printable(limit.name), Style::bold);
   head.add(fmt::format("  {} of {} held", limit.holders.size(), limit.capacity));
   if (limit.waiters.empty()) {
-    head.add(", nobody waits");
+    head.add(", none waiting");
   } else {
     head.add(fmt::format(", {} waiting", limit.waiters.size()));
   }
@@ -40,7 +40,7 @@ void print_limit(const limit::Listing& limit, const Environment& environment, Wa
   for (const limit::Slots::Holder& holder : limit.holders) {
     const std::string who = holder.record ? owner(*holder.record) : "another tool, by flock";
     const std::string since = holder.record ? "  " + age(holder.record->since_ms, now) : "";
-    const std::string ending = holder.swept ? "  killed; what it left is ended by the next to come" : "";
+    const std::string ending = holder.swept ? "  killed; the next process that takes the slot ends what is left" : "";
     print_out("  slot {:<3} {}{}{}\n", holder.index, who, since, ending);
   }
   for (std::size_t i = 0; i < limit.waiters.size(); ++i) {
@@ -50,7 +50,7 @@ void print_limit(const limit::Listing& limit, const Environment& environment, Wa
   }
 }
 
-/// N as the settings or, of `agent:NAME`, the agent's file say; nothing if they say nothing.
+/// The capacity that the settings or, for `agent:NAME`, the agent's file set; none: neither does.
 std::optional<std::uint32_t> number_of(const limit::HostPlace& place, const std::vector<domain::Agent>& agents,
                                        const std::string& name) {
   if (const auto configured = project::configured_capacity(place.settings, name)) return configured;
@@ -58,7 +58,7 @@ std::optional<std::uint32_t> number_of(const limit::HostPlace& place, const std:
   return agent == agents.end() ? std::nullopt : agent->max_concurrency;
 }
 
-/// A limit that was mistyped must not become one of its own.
+/// A mistyped name must not create a new limit.
 Result<> check_known(const limit::HostPlace& place, const limit::HostLimit& wanted) {
   for (const limit::HostLimit& each : limit::blocking_all_limits(place.homes, place.settings)) {
     if (each.stem() == wanted.stem()) return {};
@@ -67,7 +67,7 @@ Result<> check_known(const limit::HostPlace& place, const limit::HostLimit& want
     if (domain::agent_limit(agent.name) == wanted.name) return {};
   }
   return fail(Errc::invalid, "there is no limit '" + wanted.name +
-                                 "'. [limits] of stint.toml defines those of all; `stint limits` lists them");
+                                 "'. `stint limits` lists them; [limits] in stint.toml defines new ones");
 }
 
 Result<> resize(const limit::HostPlace& place, const std::string& text) {
@@ -91,15 +91,15 @@ Result<> reset(const limit::HostPlace& place, const std::string& name) {
 }  // namespace
 
 LimitsCommand::LimitsCommand(CLI::App& app)
-    : command_(app, "limits", "Host limits: who holds them, who waits; resize them") {
+    : command_(app, "limits", "List host limits with holders and waiters, or resize them") {
   command_.footer(
-      "Without names: every limit that was ever used here, and every one of the configuration. NAME=N sets its\n"
-      "capacity now and for all that come, in every project that uses it: a raised one wakes the line, a lowered one "
-      "takes\n"
-      "nothing from its holders. --reset lets the configuration count again; `stint config` shows which one counts.");
-  command_.option("NAME", names_, "Only these; NAME=N resizes").value("[=N]…");
-  command_.flag("--reset", reset_, "End a resize by hand of the limits that are named");
-  command_.flag("--json", json_, "One JSON object");
+      "Without names: every limit that was ever used on this host, and every configured one. NAME=N sets the capacity\n"
+      "from now on, in every project that uses the limit: raising it wakes waiters, lowering it takes no permit from "
+      "a\n"
+      "holder. --reset restores the configured capacity; `stint config` shows the effective one.");
+  command_.option("NAME", names_, "List only these; NAME=N resizes").value("[=N]…");
+  command_.flag("--reset", reset_, "Restore the configured capacity of the named limits");
+  command_.flag("--json", json_, "Print one JSON object");
 }
 
 bool LimitsCommand::chosen() const { return command_.chosen(); }
@@ -110,7 +110,7 @@ int LimitsCommand::run(const domain::System& system) {
   if (!place) return complain(place.error());
   std::vector<std::string> wanted;
   if (reset_ && names_.empty()) {
-    complain(Error(Errc::invalid, "--reset of which limit? `stint limits NAME --reset`"));
+    complain(Error(Errc::invalid, "--reset needs the name of a limit: `stint limits NAME --reset`"));
     return kExitUsage;
   }
   for (const std::string& name : names_) {
@@ -140,7 +140,7 @@ int LimitsCommand::run(const domain::System& system) {
       complain(known.error());
       return kExitUsage;
     }
-    if (!number) limit->capacity = 0;  // only its files know
+    if (!number) limit->capacity = 0;  // only its files have the capacity
     listings.push_back(limit::list(*limit));
   }
   if (wanted.empty()) {

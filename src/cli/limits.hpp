@@ -1,4 +1,4 @@
-/// `stint limits [NAME[=N]…]`: every host limit with its holders and its line; `NAME=N` resizes one while it is used.
+/// `stint limits [NAME[=N]…]`: lists host limits with holders and waiters; `NAME=N` resizes one while it is in use.
 #pragma once
 
 #include "cli/command.hpp"

@@ -14,8 +14,8 @@
 namespace stint::cli {
 namespace {
 
-/// Who waits for words that nobody is going to say soon is told why.
-Task<Result<>> tell_wait(FleetAccess& access, const engine::RunView& view) {
+/// Prints why a followed run has not begun.
+Task<Result<>> print_wait(FleetAccess& access, const engine::RunView& view) {
   if (view.run.state != domain::RunState::queued && view.run.state != domain::RunState::parked) co_return Result<>();
   STINT_CO_TRY(const engine::WhyView why, co_await access.fleet.why(view.run.id));
   STINT_CO_TRY(const bool carried, co_await access.connection.is_carried());
@@ -39,10 +39,10 @@ Task<Result<int>> print_logs(FleetAccess& access, LogsRequest request) {
   }
   OutputPrinter printer(access.environment.colour, request.raw || !access.environment.terminal);
   if (request.follow) {
-    STINT_CO_CHECK(co_await tell_wait(access, view));
+    STINT_CO_CHECK(co_await print_wait(access, view));
     const auto out = [&](const fleet::OutputReader::Piece& piece) { printer.print(piece); };
     STINT_CO_TRY(const engine::RunView end,
-                 co_await fleet::follow(access.fleet, access.clock, view.run.id, out, say_outage));
+                 co_await fleet::follow(access.fleet, access.clock, view.run.id, out, print_outage));
     printer.finish();
     print_error("stint: {} {}\n", printable(end.run.id), state_text(end.run));
     co_return exit_status(end.run);
@@ -60,18 +60,16 @@ Task<Result<int>> print_logs(FleetAccess& access, LogsRequest request) {
 
 }  // namespace
 
-LogsCommand::LogsCommand(CLI::App& app) : command_(app, "logs", "What a run printed") {
+LogsCommand::LogsCommand(CLI::App& app) : command_(app, "logs", "Print the output of a run") {
   command_.footer(
-      "Of a long output both ends are kept. On a terminal control sequences but colour are left out, elsewhere bytes "
-      "pass\n"
-      "unchanged. With -f the exit status is that of the run: 0 done · 1 failed · 4 budget or deadline · 5 cancelled · "
-      "6 in doubt.");
-  command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
-  command_.flag("-f,--follow", follow_, "Go on until it has ended");
+      "The store keeps both ends of a long output. On a terminal control sequences other than colour are removed,\n"
+      "elsewhere every byte passes unchanged. With -f the exit status is that of the run: 0 done · 1 failed ·\n"
+      "4 budget or deadline · 5 cancelled · 6 in doubt.");
+  command_.option("ID", id_, "Give the run's id, or a unique prefix").value("").required();
+  command_.flag("-f,--follow", follow_, "Follow the output until the run ends");
   const Option raw = command_.flag(
-      "--raw", raw_,
-      "The bytes as they were printed, also on a terminal; from a daemon, what is no UTF-8 comes as U+FFFD");
-  command_.flag("--json", json_, "One JSON object").excludes(raw);
+      "--raw", raw_, "Print the bytes unchanged, also on a terminal; through a daemon, invalid UTF-8 comes as U+FFFD");
+  command_.flag("--json", json_, "Print one JSON object").excludes(raw);
 }
 
 bool LogsCommand::chosen() const { return command_.chosen(); }

@@ -1,4 +1,4 @@
-/// `stint logs ID`: what a run printed, or prints.
+/// `stint logs ID`: prints the output of a run, and follows it.
 #pragma once
 
 #include "cli/command.hpp"

@@ -36,10 +36,10 @@ store::Filter filter_of(const ListOptions& options) {
 
 void say_none(const store::Filter& filter) {
   const bool filtered = !filter.states.empty() || !filter.agent.empty() || !filter.session.empty();
-  print_out("No runs{}. `stint submit AGENT` makes one.\n", filtered ? " like that" : " yet");
+  print_out("No runs{}. `stint submit AGENT` submits one.\n", filtered ? " match" : " yet");
 }
 
-/// Page by page, so that the first is seen at once; JSON is one object.
+/// Prints page by page, so that the first appears at once; JSON is one object.
 Task<Result<int>> list_all(FleetAccess& access, const ListOptions& options, store::Filter filter) {
   std::vector<engine::RunView> whole;
   for (bool first = true;; first = false) {
@@ -70,7 +70,7 @@ Task<Result<int>> list(FleetAccess& access, const ListOptions& options) {
   } else {
     print(runs, access, true);
     if (runs.size() == options.limit) {
-      print_error("The newest {}; --limit N or --all shows more.\n", runs.size());
+      print_error("Showing the newest {}; --limit N or --all shows more.\n", runs.size());
     }
   }
   co_return kExitDone;
@@ -80,15 +80,15 @@ Task<Result<int>> list(FleetAccess& access, const ListOptions& options) {
 
 ListCommand::ListCommand(CLI::App& app) : command_(app, "ls", "List runs, newest first") {
   command_.footer(
-      "Ids may be shortened wherever a run is named, as long as only one begins so. `stint show ID` tells all of one.");
+      "Every command takes a unique prefix instead of a run's id. `stint show ID` shows everything about one run.");
   std::vector<std::string> names;
   for (const domain::RunState state : domain::kRunStates) names.emplace_back(to_string(state));
-  command_.option("--state", options_.states, "Only these; may be given several times").one_of(names);
-  command_.option("--agent", options_.agent, "Only of this agent").value("NAME");
-  command_.option("--session", options_.session, "Only of this session").value("KEY");
-  command_.option("-n,--limit", options_.limit, "At most so many").whole(1, kLimitMax).shows_default();
-  command_.flag("--all", options_.all, "All, page by page");
-  command_.flag("--json", options_.json, "One JSON object");
+  command_.option("--state", options_.states, "List only runs in this state; may be repeated").one_of(names);
+  command_.option("--agent", options_.agent, "List only runs of this agent").value("NAME");
+  command_.option("--session", options_.session, "List only runs of this session").value("KEY");
+  command_.option("-n,--limit", options_.limit, "List at most this many").whole(1, kLimitMax).shows_default();
+  command_.flag("--all", options_.all, "List all, page by page");
+  command_.flag("--json", options_.json, "Print one JSON object");
 }
 
 bool ListCommand::chosen() const { return command_.chosen(); }

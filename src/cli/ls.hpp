@@ -1,4 +1,4 @@
-/// `stint ls`: the runs, newest first.
+/// `stint ls`: lists runs, newest first.
 #pragma once
 
 #include "cli/command.hpp"

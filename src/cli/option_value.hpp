@@ -1,4 +1,4 @@
-/// What the value of an option means; what is wrong with it is said under the option's name.
+/// Parses option values; errors begin with the option's name.
 #pragma once
 
 #include "stint/error.hpp"
@@ -14,10 +14,10 @@ template <class Value>
   return fail(read.error().code(), option + ": " + std::string(read.error().what()));
 }
 
-/// A moment from now that is still to come.
+/// A duration greater than zero.
 template <class Value>
 [[nodiscard]] Result<Value> ahead(const std::string& option, Result<Value> read) {
-  if (read && *read <= Value::zero()) return fail(Errc::invalid, option + ": has to be longer than no time");
+  if (read && *read <= Value::zero()) return fail(Errc::invalid, option + ": must be greater than zero");
   return of_option(option, std::move(read));
 }
 

@@ -1,5 +1,4 @@
-/// Prints what runs printed: on a terminal made safe for it, elsewhere byte by byte, with what is said about it on
-/// stderr.
+/// Prints the output of runs: made safe on a terminal, unchanged elsewhere. Notes about it go to stderr.
 #pragma once
 
 #include "cli/printable.hpp"
@@ -9,10 +8,10 @@ namespace stint::cli {
 
 class OutputPrinter {
  public:
-  /// `raw`: byte by byte, whatever it is.
+  /// `raw`: unchanged, also on a terminal.
   OutputPrinter(bool colour, bool raw) noexcept : clean_(colour), raw_(raw) {}
   void print(const fleet::OutputReader::Piece& piece);
-  /// The rest, and the end of the last line.
+  /// Prints the rest, and ends the last line.
   void finish();
 
  private:

@@ -15,7 +15,7 @@
 namespace stint::cli {
 namespace {
 
-/// The limit that a name means: itself, or the limit of the agent of that name. None: nothing of that name is known.
+/// The limit with this name, or the limit of the agent with this name. None: neither exists.
 Task<Result<std::optional<std::string>>> find_limit(fleet::Fleet& fleet, const std::string& name) {
   STINT_CO_TRY(const std::vector<engine::LimitView> limits, co_await fleet.limits());
   const std::string of_agent = domain::agent_limit(name);
@@ -35,7 +35,7 @@ Task<Result<int>> pause(FleetAccess& access, const std::string& name, std::optio
   std::string limit;
   if (!name.empty()) {
     STINT_CO_TRY(const std::optional<std::string> found, co_await find_limit(access.fleet, name));
-    // An account, or another limit of agents that have never run: the fleet knows whether an agent takes it.
+    // An account, or another limit of agents that have never run: the fleet checks whether an agent takes it.
     if (!found && !name.contains(':')) {
       complain(Error(Errc::invalid, "there is neither an agent nor a limit '" + name +
                                         "'. `stint agents` and `stint limits` list them"));
@@ -54,7 +54,7 @@ Task<Result<int>> pause(FleetAccess& access, const std::string& name, std::optio
     print_out("{}\n", wire::to_json(limits));
     co_return kExitDone;
   }
-  print_out("{} paused{}. What runs goes on; `stint resume{}` lets new runs begin.\n",
+  print_out("{} paused{}. Runs under way go on; `stint resume{}` lets new ones begin.\n",
             limit.empty() ? "All agents are" : printable(limit) + " is",
             length ? " for " + length_text(*length) : std::string(), limit.empty() ? "" : " " + printable(limit));
   co_return kExitDone;
@@ -67,10 +67,11 @@ Task<Result<int>> resume(FleetAccess& access, const std::string& name, bool json
     if (!found) {
       STINT_CO_TRY(const std::optional<engine::RunView> view, co_await access.fleet.find(name));
       if (!view) {
-        complain(Error(Errc::invalid, "there is no agent, no limit and no run '" + name + "'"));
+        complain(Error(Errc::invalid, "there is no agent, limit or run '" + name +
+                                          "'. `stint agents`, `stint limits` and `stint ls` list them"));
         co_return kExitUsage;
       }
-      co_return co_await let_go_on(access, view->run.id, json);
+      co_return co_await answer_run(access, view->run.id, json);
     }
     limit = *found;
   }
@@ -79,7 +80,7 @@ Task<Result<int>> resume(FleetAccess& access, const std::string& name, bool json
     print_out("{}\n", wire::resumed_to_json(woken));
     co_return kExitDone;
   }
-  print_out("{} again{}.\n", limit.empty() ? "Everything goes on" : printable(limit) + " goes on",
+  print_out("{} resumed{}.\n", limit.empty() ? "All limits are" : printable(limit) + " is",
             woken > 0 ? "; " + some(woken, "run") + " woken" : std::string());
   co_return kExitDone;
 }
@@ -87,11 +88,11 @@ Task<Result<int>> resume(FleetAccess& access, const std::string& name, bool json
 }  // namespace
 
 PauseCommand::PauseCommand(CLI::App& app)
-    : command_(app, "pause", "Let nothing new begin: of an agent, a limit, or all") {
-  command_.footer("What runs goes on. An account is a limit as well: stint pause account:anthropic --for 1h.");
-  command_.option("NAME", name_, "An agent or a limit; default: all agents").value("");
-  command_.option("--for", length_, "It ends by itself; default: until `stint resume`").value("DURATION");
-  command_.flag("--json", json_, "One JSON object: all limits");
+    : command_(app, "pause", "Pause an agent, a limit, or all agents: no new runs begin") {
+  command_.footer("Runs under way go on. An account is a limit, too: stint pause account:anthropic --for 1h.");
+  command_.option("NAME", name_, "Pause this agent or limit; default: all agents").value("");
+  command_.option("--for", length_, "End the pause after this time; default: until `stint resume`").value("DURATION");
+  command_.flag("--json", json_, "Print one JSON object: all limits");
 }
 bool PauseCommand::chosen() const { return command_.chosen(); }
 int PauseCommand::run(const domain::System& system) {
@@ -108,11 +109,12 @@ int PauseCommand::run(const domain::System& system) {
                       [&, this](FleetAccess& access) { return pause(access, name_, length, json_); });
 }
 
-ResumeCommand::ResumeCommand(CLI::App& app) : command_(app, "resume", "End a pause; or let a parked run go on") {
+ResumeCommand::ResumeCommand(CLI::App& app) : command_(app, "resume", "End a pause, or let a parked run go on") {
   command_.footer(
-      "Wakes what was parked on it: one goes first, the others follow in order. With a run's id it is `stint answer`.");
-  command_.option("NAME", name_, "An agent, a limit, or a run's id; default: everything that is paused").value("");
-  command_.flag("--json", json_, "One JSON object");
+      "Wakes the runs parked on the limit: one goes first, the others follow in order. With a run's id it does what\n"
+      "`stint answer` does.");
+  command_.option("NAME", name_, "Resume this agent, limit or run; default: everything that is paused").value("");
+  command_.flag("--json", json_, "Print one JSON object");
 }
 bool ResumeCommand::chosen() const { return command_.chosen(); }
 int ResumeCommand::run(const domain::System& system) {

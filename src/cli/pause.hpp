@@ -1,4 +1,4 @@
-/// `stint pause [NAME]` and `stint resume [NAME|ID]`: nothing new is begun for a while.
+/// `stint pause [NAME]` and `stint resume [NAME|ID]`: hold back new runs, and let them begin again.
 #pragma once
 
 #include "cli/command.hpp"

@@ -7,7 +7,7 @@
 namespace stint::cli {
 namespace {
 
-// As stdout itself, it is one for the whole process.
+// Global like stdout itself.
 std::atomic<int> first_error = 0;
 
 }  // namespace

@@ -1,9 +1,8 @@
-/// What commands print, in one place. A command must not end because its words can't be written (a full disk, a
-/// terminal that was closed): what it did is done, and its exit status has to say so. fmt::print throws there; these do
-/// not.
+/// Printing for all commands. A failed write (a full disk, a closed terminal) must not end a command: its work is done,
+/// and its exit status has to report that. fmt::print would throw; these functions do not.
 ///
-/// Words on stdout that are lost are remembered, and main() turns a success into a failure. Words on stderr that are
-/// lost are dropped: there is no other place to say so. Any thread.
+/// Lost output on stdout is remembered, and main() turns a success into a failure. Lost output on stderr is dropped:
+/// there is no other place to report it. Any thread.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,12 +24,12 @@ void print_error(fmt::format_string<Args...> format, Args&&... args) {
   write_error(fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Writes out what is still in the buffer of stdout.
+/// Flushes stdout.
 void flush_out() noexcept;
-/// For what is written to stdout by other ways: the errno of a write that failed.
+/// Records the errno of a failed write to stdout that did not go through these functions.
 void note_lost_output(int error) noexcept;
-/// Flushes, and gives the errno of the first write to stdout that failed; 0: all has arrived. A reader that went away
-/// has seen what it wanted: that is no failure.
+/// Flushes, and returns the errno of the first failed write to stdout; 0: none failed. EPIPE does not count: the reader
+/// has seen what it wanted.
 [[nodiscard]] int lost_output() noexcept;
 
 }  // namespace stint::cli

@@ -10,14 +10,14 @@
 namespace stint::cli {
 namespace {
 
-/// Bytes of the character at the beginning; the text is UTF-8 up to there.
+/// Bytes of the first character; 0: it is not valid UTF-8.
 std::size_t size_of(std::string_view text) noexcept {
   const auto first = static_cast<unsigned char>(text[0]);
   const std::size_t size = first < 0x80 ? 1 : first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
   return agent::utf8_error(text.substr(0, size)) || size > text.size() ? 0 : size;
 }
 
-/// The character of a whole sequence of UTF-8.
+/// Decodes one complete UTF-8 sequence.
 char32_t decoded(std::string_view character) noexcept {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first;
@@ -33,8 +33,8 @@ bool contains(std::span<const Range> ranges, char32_t c) noexcept {
   return std::ranges::any_of(ranges, [c](const Range& range) { return c >= range.first && c <= range.last; });
 }
 
-/// Controls, line separators, and what Unicode calls default-ignorable: a terminal shows nothing of it, and some of it
-/// turns the reading direction round. Two texts that look the same would differ, or one would hold hidden words.
+/// Controls, line separators, and Unicode's default-ignorable characters. A terminal shows nothing of them, and some
+/// change the reading direction: two texts that look the same could differ, or one could hold hidden words.
 constexpr std::array kHarmful{
     Range{0x0000, 0x001F},   Range{0x007F, 0x009F},    // controls; the second half is that of 8-bit terminals
     Range{0x00AD, 0x00AD},   Range{0x034F, 0x034F},    // soft hyphen, grapheme joiner
@@ -56,8 +56,8 @@ constexpr std::array kJoiningScripts{Range{0x0620, 0x08FF}, Range{0x0900, 0x0DFF
                                      Range{0x1780, 0x17D3}};
 constexpr char32_t kNonJoiner = 0x200C, kJoiner = 0x200D, kTextStyle = 0xFE0E, kEmojiStyle = 0xFE0F;
 
-/// Whether a terminal may get it. A joiner or a selector may follow what it was made for, once: emoji sequences and
-/// words of the scripts above stay whole.
+/// Whether a terminal must not get the character. One joiner or selector may follow a symbol or letter that uses it, so
+/// that emoji sequences and words of the scripts above stay whole.
 bool is_harmful(char32_t c, char32_t previous) noexcept {
   if (!contains(kHarmful, c)) return false;
   const bool after_symbol = contains(kSymbols, previous);
@@ -94,15 +94,15 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-// ---- the words of programs -----------------------------------------------------------------------------------------
+// ---- output of programs --------------------------------------------------------------------------------------------
 
 namespace {
 
-constexpr char kEscape = '\033', kNotifier = '\a';
+constexpr char kEscape = '\033', kBell = '\a';
 
 bool is_final(char c) noexcept { return c >= 0x40 && c <= 0x7E; }
 
-/// Bytes of a sequence that begins with ESC; 0: it is not whole.
+/// Bytes of a sequence that begins with ESC; 0: it is incomplete.
 std::size_t escape_size(std::string_view text) noexcept {
   if (text.size() < 2) return 0;
   if (text[1] == '[') {  // CSI: parameters, then one final byte
@@ -114,13 +114,13 @@ std::size_t escape_size(std::string_view text) noexcept {
   }
   if (text[1] == ']' || text[1] == 'P' || text[1] == '_' || text[1] == '^' || text[1] == 'X') {  // a string, to its end
     for (std::size_t i = 2; i < text.size(); ++i) {
-      if (text[i] == kNotifier) return i + 1;
+      if (text[i] == kBell) return i + 1;
       if (text[i] == kEscape && i + 1 < text.size()) return text[i + 1] == '\\' ? i + 2 : i;
-      if (text[i] == '\n') return i;  // it never ended: a program that died, or one that hides text
+      if (text[i] == '\n') return i;  // unterminated: the program died, or hides text
     }
     return 0;
   }
-  // One more byte, or some that only announce it.
+  // Optional intermediate bytes, then one final byte.
   for (std::size_t i = 1; i < text.size(); ++i) {
     if (text[i] < 0x20 || text[i] > 0x2F) return static_cast<unsigned char>(text[i]) < 0x30 ? i : i + 1;
   }
@@ -132,7 +132,7 @@ std::size_t escape_size(std::string_view text) noexcept {
 std::size_t CleanText::take_escape(std::string_view text, bool last, std::string& out) {
   const std::size_t size = escape_size(text);
   if (size == 0 && !last && text.size() < kHeldMax) return 0;
-  if (size == 0) return last ? text.size() : 2;  // too long to be a colour: its rest is shown as text
+  if (size == 0) return last ? text.size() : 2;  // too long to be a colour: the rest is shown as text
   const std::string_view sequence = text.substr(0, size);
   const bool colour = size >= 3 && sequence[1] == '[' && sequence.back() == 'm' &&
                       sequence.substr(2, size - 3).find_first_not_of("0123456789;:") == std::string_view::npos;
@@ -143,7 +143,7 @@ std::size_t CleanText::take_escape(std::string_view text, bool last, std::string
   return size;
 }
 
-/// How many bytes it has dealt with; 0: more have to come.
+/// Returns how many bytes it consumed; 0: it needs more.
 std::size_t CleanText::take(std::string_view text, bool last, std::string& out) {
   const bool after_return = std::exchange(after_return_, false);
   const char32_t previous = std::exchange(previous_, 0);

@@ -1,5 +1,5 @@
-/// Text from files and programs, made safe for a terminal: no control characters, no escape sequences, nothing that
-/// turns the reading direction round. What is taken out leaves a mark, so that nobody wonders.
+/// Makes text from files and programs safe for a terminal: no control characters, no escape sequences, nothing that
+/// changes the reading direction. A `?` marks what was removed.
 #pragma once
 
 #include <string>
@@ -7,21 +7,21 @@
 
 namespace stint::cli {
 
-/// Each control character, each invisible one and each byte that is no UTF-8 becomes `?`; line breaks and tabs become a
-/// space. A joiner or a variation selector stays after what needs it: an emoji, a letter of Arabic or Indic scripts.
+/// Replaces each control character, each invisible one and each byte that is not UTF-8 by `?`, line breaks and tabs by
+/// a space. A joiner or variation selector stays after a character that uses it: an emoji, a letter of Arabic or Indic
+/// scripts.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// The words of an agent or a program, as they come, made safe for a terminal: lines, tabs and (if it is wanted) colour
-/// stay; every other control sequence, control character and invisible character is left out (joiners and selectors as
-/// above), a carriage return begins a new line. What a
-/// piece cuts in two is kept for the next one, up to `kHeldMax`.
+/// Makes streamed output of an agent safe for a terminal. Keeps lines, tabs and (if wanted) colour; removes every other
+/// control sequence, control character and invisible character (joiners and selectors as above); a carriage return
+/// starts a new line. A sequence cut by the end of a piece is held for the next piece, up to `kHeldMax` bytes.
 class CleanText {
  public:
-  static constexpr std::size_t kHeldMax = 64;  // a longer sequence of colours is none
+  static constexpr std::size_t kHeldMax = 64;  // no colour sequence is longer
 
   explicit CleanText(bool colour) noexcept : colour_(colour) {}
   [[nodiscard]] std::string add(std::string_view piece);
-  /// What was held back, and the end of a colour that is still on.
+  /// Returns what was held back, and resets a colour that is still on.
   [[nodiscard]] std::string finish();
 
  private:

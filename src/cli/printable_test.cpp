@@ -7,7 +7,7 @@ namespace {
 
 TEST(Printable, leaves_text_as_it_is) { EXPECT_EQ(printable("Prüft 1 € · 😀 ~"), "Prüft 1 € · 😀 ~"); }
 
-TEST(Printable, takes_out_what_moves_a_terminal) {
+TEST(Printable, removes_control_characters) {
   EXPECT_EQ(printable("a\x1b[2Jb\x07\r"), "a?[2Jb??");
   EXPECT_EQ(printable("a\x7f"), "a?");
   EXPECT_EQ(printable("a\nb\tc"), "a b c");
@@ -25,7 +25,7 @@ TEST(Printable, takes_out_what_moves_a_terminal) {
             "a?b");  // Arabic letter mark
   EXPECT_EQ(printable("a\xF3\xA0\x81\x81"
                       "b"),
-            "a?b");  // a tag, which nothing shows
+            "a?b");  // an invisible tag
   EXPECT_EQ(printable(std::string("a\0b", 3)), "a?b");
 }
 
@@ -37,7 +37,7 @@ std::string utf8(char32_t c) {
   return {static_cast<char>(0xF0U | (c >> 18U)), tail(12), tail(6), tail(0)};
 }
 
-TEST(Printable, takes_out_what_nothing_shows) {
+TEST(Printable, removes_invisible_characters) {
   for (const char32_t c :
        {0xADU,   0x34FU,  0x61CU,  0x115FU,  0x1160U,  0x17B4U,  0x180BU,  0x180EU,  0x200BU,  0x200CU, 0x200DU,
         0x200EU, 0x200FU, 0x2060U, 0x2062U,  0x2064U,  0x206FU,  0x3164U,  0xFE00U,  0xFE0EU,  0xFE0FU, 0xFEFFU,
@@ -47,7 +47,7 @@ TEST(Printable, takes_out_what_nothing_shows) {
   }
 }
 
-TEST(Printable, leaves_joiners_and_selectors_where_they_belong) {
+TEST(Printable, keeps_joiners_and_selectors_after_characters_that_use_them) {
   const std::string technician = utf8(0x1F469) + utf8(0x1F3FD) + utf8(0x200D) + utf8(0x1F4BB);
   const std::string fire = utf8(0x2764) + utf8(0xFE0F) + utf8(0x200D) + utf8(0x1F525);
   const std::string persian = utf8(0x0645) + utf8(0x06CC) + utf8(0x200C) + utf8(0x062E);
@@ -69,7 +69,7 @@ TEST(Printable, leaves_joiners_and_selectors_where_they_belong) {
   EXPECT_EQ(clean_text(utf8(0x2764) + "\033[0m" + utf8(0xFE0F), false), utf8(0x2764));
 }
 
-TEST(Printable, bytes_that_are_no_text_are_marked_one_by_one) {
+TEST(Printable, marks_each_byte_that_is_not_utf8) {
   EXPECT_EQ(printable("a\xff\xfe"
                       "b"),
             "a??b");
@@ -118,7 +118,7 @@ TEST(CleanText, pieces_cut_anywhere_give_the_same) {
   }
 }
 
-TEST(CleanText, what_never_ends_is_held_up_to_a_bound) {
+TEST(CleanText, holds_an_unfinished_sequence_up_to_a_bound) {
   CleanText clean(true);
   EXPECT_EQ(clean.add("\033["), "");
   EXPECT_NE(clean.add(std::string(2 * CleanText::kHeldMax, '1')), "");

@@ -15,7 +15,7 @@ class ProviderCommand {
   ProviderCommand& operator=(const ProviderCommand&) = delete;
 
   [[nodiscard]] bool chosen() const;
-  /// Runs until SIGINT, SIGTERM or SIGHUP. Exit status: 0, 1 if it could not begin, 2 if a file or address is wrong.
+  /// Runs until SIGINT, SIGTERM or SIGHUP. Exit status: 0, 1 if it could not start, 2 if a file or address is wrong.
   int run();
 
  private:

@@ -50,33 +50,32 @@ std::string direct_text(const WaitReason& reason, WallTime now) {
   const std::string detail = printable(reason.detail), limit = printable(reason.limit);
   switch (reason.cause) {
     case WaitCause::session:
-      return fmt::format("an earlier run of its session is unfinished: {} is {}", printable(reason.behind),
+      return fmt::format("an earlier run of its session has not ended: {} is {}", printable(reason.behind),
                          reason.behind_state ? to_string(*reason.behind_state) : "not ended");
-    case WaitCause::delay: return "it was asked to begin later" + until;
-    case WaitCause::backoff: return "its last attempt failed; it waits before the next" + until;
-    case WaitCause::quota:
-      return fmt::format("parked: {} may not be used{}", limit.empty() ? "its account" : limit, until);
+    case WaitCause::delay: return "delayed start" + until;
+    case WaitCause::backoff: return "back-off after a failed attempt" + until;
+    case WaitCause::quota: return fmt::format("parked: {} is paused{}", limit.empty() ? "its account" : limit, until);
     case WaitCause::person: return "parked: it waits for a person" + (limit.empty() ? "" : ", on " + limit) + until;
     case WaitCause::paused: return paused_text(reason, until);
     case WaitCause::probe:
-      return fmt::format("{} was paused, and admits {} at first", limit,
+      return fmt::format("{} was paused and now admits only {} at once", limit,
                          reason.ramp ? std::to_string(*reason.ramp) : "few");
-    case WaitCause::limit: return "no permit is free: " + limit_text(reason, now);
+    case WaitCause::limit: return "no free permit: " + limit_text(reason, now);
     case WaitCause::turn:
-      return fmt::format("a larger request is served first, of {}: {}{}", printable(reason.turn_of),
+      return fmt::format("a larger request of {} is served first: {}{}", printable(reason.turn_of),
                          limit_text(reason, now), until);
     case WaitCause::place:
-      return fmt::format("it is number {}{} in the queue of its agent", reason.place.value_or(0),
+      return fmt::format("number {}{} in the queue of its agent", reason.place.value_or(0),
                          reason.place >= store::kPlaceMax ? " or later" : "");
     case WaitCause::workers:
       if (reason.capacity.value_or(0) == 0) return "the pool has no workers";
       return fmt::format("all {} workers of this daemon are busy", *reason.capacity);
     case WaitCause::shortage: return (reason.shortage ? shortage_text(*reason.shortage) : detail) + until;
-    case WaitCause::agent: return detail.empty() ? "this daemon has no file of its agent" : detail;
-    case WaitCause::permits: return "permits of this host can't be taken: " + detail;
+    case WaitCause::agent: return detail.empty() ? "this daemon has no file for its agent" : detail;
+    case WaitCause::permits: return "can't take permits of this host: " + detail;
     case WaitCause::network:
     case WaitCause::ending: return detail;
-    case WaitCause::store: return "what it says can't be stored: " + detail;
+    case WaitCause::store: return "its output can't be stored: " + detail;
     case WaitCause::other: return detail;
   }
   return std::string(to_string(reason.cause));
@@ -97,9 +96,9 @@ std::string shortage_text(const domain::Shortage& shortage) {
   using Kind = domain::Shortage::Kind;
   switch (shortage.kind) {
     case Kind::checkout:
-      return fmt::format("the checkout {} does not exist any more: it was deleted or moved", printable(shortage.path));
+      return fmt::format("the checkout {} no longer exists: it was deleted or moved", printable(shortage.path));
     case Kind::memory:
-      return fmt::format("only {} MiB of memory are free; a run begins with {}", shortage.amount >> 20,
+      return fmt::format("only {} MiB of memory are free; a run needs {} to begin", shortage.amount >> 20,
                          shortage.bound >> 20);
     case Kind::descriptors: return fmt::format("{} of {} file descriptors are in use", shortage.amount, shortage.bound);
     case Kind::cost_per_day:
@@ -112,7 +111,7 @@ std::string shortage_text(const domain::Shortage& shortage) {
 std::string reason_text(const WaitReason& reason, WallTime now) {
   const std::string text = direct_text(reason, now);
   if (!reason.indirect) return text;
-  return "it comes after the runs of its agent that are before it in the queue; for the first of them " + text;
+  return "behind other runs of its agent in the queue; the first of them waits: " + text;
 }
 
 }  // namespace stint::cli

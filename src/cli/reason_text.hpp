@@ -1,4 +1,4 @@
-/// Why a run waits, in words. The one place that turns the fields of a reason into text.
+/// Formats the reason why a run waits. The only place that turns the fields of a reason into text.
 #pragma once
 
 #include "domain/wait_reason.hpp"

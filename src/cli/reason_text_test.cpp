@@ -16,32 +16,31 @@ const WallTime kNow{1'790'000'000'000ms};
 
 std::string text(const WaitReason& reason) { return reason_text(reason, kNow); }
 
-TEST(ReasonText, every_cause_has_words) {
+TEST(ReasonText, every_cause_has_a_text) {
   for (const WaitCause cause : domain::kWaitCauses) {
     EXPECT_FALSE(text({.cause = cause, .detail = "x"}).empty()) << to_string(cause);
   }
   EXPECT_EQ(text({.cause = WaitCause::session, .behind = "abc", .behind_state = domain::RunState::running}),
-            "an earlier run of its session is unfinished: abc is running");
-  EXPECT_EQ(text({.cause = WaitCause::delay, .until = kNow + 5min}), "it was asked to begin later, for 5m more");
-  EXPECT_EQ(text({.cause = WaitCause::backoff, .until = kNow - 1s}),
-            "its last attempt failed; it waits before the next, which is due");
+            "an earlier run of its session has not ended: abc is running");
+  EXPECT_EQ(text({.cause = WaitCause::delay, .until = kNow + 5min}), "delayed start, for 5m more");
+  EXPECT_EQ(text({.cause = WaitCause::backoff, .until = kNow - 1s}), "back-off after a failed attempt, due now");
   EXPECT_EQ(text({.cause = WaitCause::quota, .limit = "account:x", .until = kNow + 1h}),
-            "parked: account:x may not be used, for 1h more");
+            "parked: account:x is paused, for 1h more");
   EXPECT_EQ(text({.cause = WaitCause::person}), "parked: it waits for a person");
-  EXPECT_EQ(text({.cause = WaitCause::place, .place = 3}), "it is number 3 in the queue of its agent");
+  EXPECT_EQ(text({.cause = WaitCause::place, .place = 3}), "number 3 in the queue of its agent");
   EXPECT_EQ(text({.cause = WaitCause::place, .place = store::kPlaceMax}),
-            "it is number 1000 or later in the queue of its agent");
+            "number 1000 or later in the queue of its agent");
   EXPECT_EQ(text({.cause = WaitCause::workers, .capacity = 0}), "the pool has no workers");
   EXPECT_EQ(text({.cause = WaitCause::workers, .capacity = 4}), "all 4 workers of this daemon are busy");
-  EXPECT_EQ(text({.cause = WaitCause::agent}), "this daemon has no file of its agent");
+  EXPECT_EQ(text({.cause = WaitCause::agent}), "this daemon has no file for its agent");
   EXPECT_EQ(text({.cause = WaitCause::store, .detail = "the disk is full"}),
-            "what it says can't be stored: the disk is full");
+            "its output can't be stored: the disk is full");
   EXPECT_EQ(text({.cause = WaitCause::shortage, .detail = "pipe: Too many open files"}), "pipe: Too many open files");
 }
 
 TEST(ReasonText, a_limit_names_its_holders_and_the_line) {
   WaitReason reason{.cause = WaitCause::limit, .limit = "gpu", .capacity = 2, .held = 2};
-  EXPECT_EQ(text(reason), "no permit is free: gpu: 2 of 2 held");
+  EXPECT_EQ(text(reason), "no free permit: gpu: 2 of 2 held");
   reason.holders = {{.run = "abc", .agent = "review", .since = kNow - 90s},
                     {.label = "train", .pid = 7, .since = kNow - 5min},
                     {},
@@ -49,15 +48,15 @@ TEST(ReasonText, a_limit_names_its_holders_and_the_line) {
   reason.weight = 2;
   reason.ahead = 1;
   EXPECT_EQ(text(reason),
-            "no permit is free: gpu: 2 of 2 held by abc of review (1m), train (pid 7, 5m), another tool, by flock and "
+            "no free permit: gpu: 2 of 2 held by abc of review (1m), train (pid 7, 5m), another tool, by flock and "
             "1 more; it needs 2; 1 ahead in line");
   reason.holders.clear();
   reason.weight = 1;
   reason.ahead = 0;
   reason.indirect = true;
   EXPECT_EQ(text(reason),
-            "it comes after the runs of its agent that are before it in the queue; for the first of them no permit is "
-            "free: gpu: 2 of 2 held; next in line");
+            "behind other runs of its agent in the queue; the first of them waits: no free permit: gpu: 2 of 2 held; "
+            "next in line");
 }
 
 TEST(ReasonText, a_pause_names_the_run_that_caused_it) {
@@ -67,14 +66,14 @@ TEST(ReasonText, a_pause_names_the_run_that_caused_it) {
             "account:x is paused; `stint resume account:x` ends that. It is paused since run abc was parked: log in");
 }
 
-TEST(ReasonText, a_shortage_says_how_much_there_is) {
+TEST(ReasonText, a_shortage_names_amount_and_bound) {
   using Kind = Shortage::Kind;
   EXPECT_EQ(shortage_text({.kind = Kind::memory, .amount = 100 << 20, .bound = 256 << 20}),
-            "only 100 MiB of memory are free; a run begins with 256");
+            "only 100 MiB of memory are free; a run needs 256 to begin");
   EXPECT_EQ(shortage_text({.kind = Kind::descriptors, .amount = 9, .bound = 10}),
             "9 of 10 file descriptors are in use");
   EXPECT_EQ(shortage_text({.kind = Kind::checkout, .path = "/a\033[2J"}),
-            "the checkout /a?[2J does not exist any more: it was deleted or moved");
+            "the checkout /a?[2J no longer exists: it was deleted or moved");
 }
 
 }  // namespace

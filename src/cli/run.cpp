@@ -34,14 +34,14 @@ namespace {
 using namespace std::chrono_literals;
 using domain::RunState;
 
-constexpr Duration kRefresh = 250ms;  // of the line at the bottom
-constexpr Duration kLookEvery = 1s;   // what was used up is not told
+constexpr Duration kRefresh = 250ms;  // of the status line at the bottom
+constexpr Duration kLookEvery = 1s;   // tokens and cost change without an event
 constexpr std::uint32_t kEventsPage = 200;
 
-/// Follows one run to its end: shows what happens to it, and ends it on a signal.
-class Follower {
+/// Follows one run to its end: prints its output and events, and cancels it on a signal.
+class RunWatcher {
  public:
-  Follower(Reactor& reactor, const domain::System& system, const Environment& environment, const RunOptions& options)
+  RunWatcher(Reactor& reactor, const domain::System& system, const Environment& environment, const RunOptions& options)
       : reactor_(reactor),
         system_(system),
         options_(options),
@@ -49,15 +49,15 @@ class Follower {
         display_(out_, environment, options.quiet || options.json),
         signals_(reactor) {}
 
-  /// `own`: this process carries it; null: another one does. Fails if the other one does not answer any more, or was
-  /// left to end it; or if the run was ended here and the store can't record it.
+  /// `own`: this process carries the run; null: a daemon carries it. Fails if the daemon stops answering, if a second
+  /// signal leaves the run to the daemon, or if the run ended here and the store can't record it.
   Task<Result<>> follow(fleet::Fleet& fleet, std::string id, fleet::OneRun* own) {
     fleet_ = &fleet;
     id_ = std::move(id);
     own_ = own;
-    Result<> done = fail(Errc::cancelled, "left to the daemon, which is ending it");
+    Result<> done = fail(Errc::cancelled, "the daemon is still ending the run; `stint show` has its state");
     auto body = [&](Scope& scope) -> Task<> {
-      scope.spawn(hear_signals(scope));
+      scope.spawn(handle_signals(scope));
       scope.spawn(out_.run());
       done = co_await watch();
       co_await written();
@@ -70,13 +70,13 @@ class Follower {
     co_return done;
   }
   void say(const std::string& text) { display_.say(text); }
-  /// What the run says, from who carries it here.
-  void hear(const std::string& text) {
+  /// Output of a run that this process carries, before the store has it.
+  void take_output(const std::string& text) {
     reader_.saw(text.size());
     early_ += text;
     if (begun_) print_early();
   }
-  /// Who carries it here is told when our own reader can't take more, and when it can again.
+  /// Back-pressure: called with true when stdout's reader is too slow, with false when there is room again.
   void on_full(std::function<void(bool)> callback) { out_.on_full(std::move(callback)); }
   [[nodiscard]] int status() const {
     if (refused_) return kExitRefused;
@@ -85,7 +85,7 @@ class Follower {
   }
 
  private:
-  /// All that was said, unless somebody hurries us: who reads it may have stopped to.
+  /// Waits until stdout has taken everything. A second signal ends the wait: the reader may have stopped.
   Task<> written() { co_await race(out_.drained(), hurried_.wait(0)); }
 
   void show_end() {
@@ -104,8 +104,8 @@ class Follower {
       if (std::exchange(seen, now) != now || reactor_.now() >= look_at) {
         const Result<> looked = co_await look();
         if (looked) outage_.end();
-        // What this process carries it stays with: its engine bears a store that is away for longer.
-        if (!looked && !outage_.bear(looked.error()) && own_ == nullptr) co_return looked;
+        // A run that this process carries is never given up here: its engine tolerates longer outages of the store.
+        if (!looked && !outage_.tolerate(looked.error()) && own_ == nullptr) co_return looked;
         if (looked && engine::is_at_rest(view_.run)) co_return looked;
         if (own_ != nullptr && own_->cannot_begin()) {
           (void)co_await fleet_->cancel(id_);
@@ -118,17 +118,17 @@ class Follower {
   }
 
   Task<Result<>> look() {
-    // The run first: what it printed and what happened before its end is there when the end is seen.
+    // Read the run first: then everything that it printed before its end is in the store when we see the end.
     STINT_CO_TRY(std::optional<engine::RunView> view, co_await fleet_->find(id_));
-    if (!view) co_return fail(Errc::invalid, "the run '" + id_ + "' is not there any more");
-    STINT_CO_CHECK(co_await tell_events());
-    STINT_CO_CHECK(co_await tell_output());
+    if (!view) co_return fail(Errc::invalid, "run '" + id_ + "' is no longer in the store");
+    STINT_CO_CHECK(co_await show_events());
+    STINT_CO_CHECK(co_await show_output());
     view_ = std::move(*view);
-    if (view_.run.state == RunState::queued) co_await tell_wait();
+    if (view_.run.state == RunState::queued) co_await show_wait();
     co_return Result<>();
   }
 
-  Task<Result<>> tell_events() {
+  Task<Result<>> show_events() {
     while (true) {
       STINT_CO_TRY(const auto page, co_await fleet_->events(id_, after_, kEventsPage));
       for (const store::Event& event : page) {
@@ -147,12 +147,12 @@ class Follower {
     }
   }
 
-  Task<Result<>> tell_output() {
+  Task<Result<>> show_output() {
     STINT_CO_TRY(const auto output, co_await fleet_->output(id_));
     for (const fleet::OutputReader::Piece& piece : reader_.take(output)) {
       if (piece.left_out > 0) {
         display_.warn(
-            fmt::format("{} bytes of its output are left out here: it says more than the store keeps", piece.left_out));
+            fmt::format("{} bytes of output left out: the run printed more than the store keeps", piece.left_out));
       }
       print(piece.text);
     }
@@ -171,14 +171,14 @@ class Follower {
     }
   }
 
-  /// Why it does not begin.
-  Task<> tell_wait() {
+  /// Prints why the run does not begin, when the reason changes.
+  Task<> show_wait() {
     std::optional<domain::WaitReason> reason = own_ != nullptr ? own_->waits_for() : std::nullopt;
     if (!reason) reason = co_await find_wait();
     if (!reason) co_return;
     const std::string why = reason_text(*reason, system_.wall_now());
-    if (why == told_wait_) co_return;
-    told_wait_ = why;
+    if (why == shown_wait_) co_return;
+    shown_wait_ = why;
     if (options_.json) {
       print_line(wire::waiting_line(id_, *reason, why));
     } else {
@@ -196,7 +196,7 @@ class Follower {
     const auto why = co_await fleet_->why(id_);
     if (!why) co_return found;
     for (const domain::WaitReason& each : why->reasons) {
-      const bool own = own_ != nullptr && each.cause == WaitCause::workers;  // its one worker is on its way
+      const bool own = own_ != nullptr && each.cause == WaitCause::workers;  // its only worker is starting
       if (own || each.cause == WaitCause::place || each.cause == WaitCause::delay) continue;
       found = each;
       if (each.cause == WaitCause::paused) break;
@@ -206,14 +206,16 @@ class Follower {
 
   void print_line(const std::string& line) { out_.put(line + "\n"); }
 
-  Task<> hear_signals(Scope& scope) {
+  Task<> handle_signals(Scope& scope) {
     while (true) {
       const int signal = co_await signals_.next();
       const bool again = std::exchange(last_signal_, signal) != 0;
       if (again) hurried_.notify();
       if (!again) {
         const bool here = own_ != nullptr;
-        if (display_.live()) display_.say(here ? "ending it; once more to hurry" : "ending it; once more to leave");
+        if (display_.live())
+          display_.say(here ? "cancelling; Ctrl-C again kills it at once"
+                            : "cancelling; Ctrl-C again leaves it to the daemon");
         scope.spawn(cancel(scope));
       } else if (own_ != nullptr) {
         own_->stop("cancelled by the keyboard");
@@ -226,14 +228,14 @@ class Follower {
   Task<> cancel(Scope& scope) {
     const auto receipt = co_await fleet_->cancel(id_);
     if (receipt || own_ == nullptr || !own_->is_work_over()) co_return;
-    unrecorded_ = receipt.error();  // nothing of it is alive: the store is not waited for
+    unrecorded_ = receipt.error();  // no process of the run is alive: do not wait for the store
     scope.cancel();
   }
 
   Reactor& reactor_;
   const domain::System& system_;
   const RunOptions& options_;
-  Outlet out_;
+  OutputBuffer out_;
   RunDisplay display_;
   fleet::Outage outage_{reactor_, [this](const std::string& text) { display_.say(printable(text)); }};
   EndSignals signals_;
@@ -249,29 +251,29 @@ class Follower {
   std::int64_t after_ = 0;
   std::uint32_t attempt_ = 0;
   fleet::OutputReader reader_;
-  bool begun_ = false;  // the attempt that is under way, as was told
-  std::string early_;   // heard before that was told
-  std::string told_wait_;
+  bool begun_ = false;  // the events printed so far include the start of the attempt under way
+  std::string early_;   // output that came before that event
+  std::string shown_wait_;
 };
 
-/// A daemon carries it.
+/// Submits the run to a daemon and follows it there.
 Task<Result<>> follow_daemon(Reactor& reactor, const domain::System& system, const Environment& environment,
-                             const fleet::DaemonLocation& daemon, engine::Submission submission, Follower& follower) {
-  fleet::RemoteFleet fleet(reactor, daemon, system, fleet::find_again_in(environment), say_outage);
+                             const fleet::DaemonLocation& daemon, engine::Submission submission, RunWatcher& watcher) {
+  fleet::RemoteFleet fleet(reactor, daemon, system, fleet::find_again_in(environment), print_outage);
   submission.parent = co_await fleet::running_parent(fleet);
   submission.parent_waits = !submission.parent.empty();
   std::vector<engine::Submission> submissions;
   submissions.push_back(std::move(submission));
   STINT_CO_TRY(auto submitted, co_await fleet.submit(std::move(submissions)));
   if (!submitted.front()) co_return fail(std::move(submitted.front()).error());
-  co_return co_await follower.follow(fleet, submitted.front()->id, nullptr);
+  co_return co_await watcher.follow(fleet, submitted.front()->id, nullptr);
 }
 
-/// This process does.
+/// Carries the run in this process.
 Task<Result<>> carry_here(Reactor& reactor, const domain::System& system,
                           std::shared_ptr<const project::Snapshot> snapshot,
                           const std::optional<fleet::StoreLocation>& place, driver::SecretMask mask,
-                          engine::Submission submission, Follower& follower) {
+                          engine::Submission submission, RunWatcher& watcher) {
   std::unique_ptr<store::Store> store;
   if (place) {
     STINT_CO_TRY(store, co_await fleet::open_store(reactor, *place, system));
@@ -283,20 +285,21 @@ Task<Result<>> carry_here(Reactor& reactor, const domain::System& system,
   options.lasting_lease = place && !place->path.empty();
   options.mask = std::move(mask);
   options.program = submission.program;
-  options.on_output = [&follower](const std::string& text) { follower.hear(text); };
-  options.on_failure = [&follower](const Error& error) { follower.say(error.describe()); };
+  options.on_output = [&watcher](const std::string& text) { watcher.take_output(text); };
+  options.on_failure = [&watcher](const Error& error) { watcher.say(error.describe()); };
   fleet::OneRun own({reactor, system, *store, std::move(snapshot)}, std::move(options));
-  follower.on_full([&own](bool full) { own.hold(full); });
+  watcher.on_full([&own](bool full) { own.hold(full); });
   const auto follow = [&](fleet::Fleet& fleet, std::string id) -> Task<Result<>> {
-    co_return co_await follower.follow(fleet, std::move(id), &own);
+    co_return co_await watcher.follow(fleet, std::move(id), &own);
   };
   Result<> done = co_await own.carry(std::move(submission), std::ref(follow));
-  follower.on_full({});
+  watcher.on_full({});
   co_return done;
 }
 
-/// Records what this command line names for the process that takes the run up if this one is lost: it starts no program
-/// and enters no folder outside its checkout because a store says so. `lasting`: the run's folder is stored.
+/// Records the program and folder that this command line names, for the process that rescues the run if this one dies.
+/// A rescuer starts no program and enters no folder outside its checkout merely because the store names it.
+/// `lasting`: the run's folder is stored.
 Result<> blocking_allow_rescue(const engine::Submission& submission, const project::Snapshot& snapshot, bool lasting) {
   if (!submission.program.empty()) STINT_CHECK(agent::blocking_allow_program(snapshot.state, submission.program));
   const agent::Project& project = snapshot.checkout.project;
@@ -309,28 +312,28 @@ Result<> blocking_allow_rescue(const engine::Submission& submission, const proje
 RunCommand::RunCommand(CLI::App& app)
     : command_(app, "run", "Run an agent in the foreground: stint run review 42, stint run -p TEXT") {
   command_.footer(
-      "Values fill the agent's arguments in order; key=value names one; a key given twice is a list. `stint agents "
-      "NAME`\n"
-      "shows what an agent wants. The run is in the store like any other: `stint ls` and `stint show` know it. The "
-      "first\n"
-      "Ctrl-C ends it politely, a second one hurries; it is over when none of its processes is left.\n"
-      "Exit status: 0 done · 1 failed · 2 usage · 3 refused · 4 budget or deadline · 5 cancelled · 6 in doubt · 128+n "
-      "by "
-      "signal.");
-  command_.option("AGENT", options_.words, "The agent, then its arguments").value("[VALUE…] [KEY=VALUE…]");
-  command_.option("-p,--prompt", options_.prompt, "A prompt instead of an agent").value("TEXT");
+      "Values fill the agent's arguments in order; key=value names one; a key given twice makes a list.\n"
+      "`stint agents NAME` shows an agent's arguments. The run is stored like any other: see `stint ls`, `stint "
+      "show`.\n"
+      "Ctrl-C cancels the run, a second one kills it at once; the command returns when no process of it is left.\n"
+      "Exit status: 0 done · 1 failed · 2 usage · 3 refused · 4 budget or deadline · 5 cancelled · 6 in doubt ·\n"
+      "128+n by signal n.");
+  command_.option("AGENT", options_.words, "Name the agent, then its arguments").value("[VALUE…] [KEY=VALUE…]");
+  command_.option("-p,--prompt", options_.prompt, "Run a prompt instead of an agent").value("TEXT");
   command_.driver_option(options_.driver);
-  command_.option("--model", options_.model, "Passed to the driver").value("NAME");
-  command_.option("--program", options_.program, "Instead of the CLI's usual name").value("PATH");
-  command_.option("--session", options_.session, "Runs of one session go one after the other").value("KEY");
-  command_.option("--time", options_.time, "Budget: from the first start, over waits and attempts").value("DURATION");
-  command_.option("--attempts", options_.attempts, "Budget").whole(1, 100);
-  command_.option("--tokens", options_.tokens, "Budget: 400k").value("COUNT");
-  command_.option("--cost", options_.cost, "Budget: 2.50").value("MONEY");
-  command_.option("--deadline", options_.deadline, "From now, with the wait for permits").value("DURATION");
-  command_.flag("--no-wait", options_.no_wait, "Say no at once if there is no free permit");
-  command_.flag("--json", options_.json, "One JSON object per event, the result last");
-  command_.flag("-q,--quiet", options_.quiet, "Only the agent's words, and what went wrong");
+  command_.option("--model", options_.model, "Choose the model; passed to the driver").value("NAME");
+  command_.option("--program", options_.program, "Start this program instead of the driver's CLI").value("PATH");
+  command_.option("--session", options_.session, "Run after earlier runs of this session").value("KEY");
+  command_.option("--time", options_.time, "Limit the time from the first start, waits and retries included")
+      .value("DURATION");
+  command_.option("--attempts", options_.attempts, "Limit the number of attempts").whole(1, 100);
+  command_.option("--tokens", options_.tokens, "Limit the tokens: 400k").value("COUNT");
+  command_.option("--cost", options_.cost, "Limit the cost: 2.50").value("AMOUNT");
+  command_.option("--deadline", options_.deadline, "End the run this long after now, its wait for permits included")
+      .value("DURATION");
+  command_.flag("--no-wait", options_.no_wait, "Fail at once if no permit is free");
+  command_.flag("--json", options_.json, "Print one JSON object per event, the result last");
+  command_.flag("-q,--quiet", options_.quiet, "Print only the agent's output and errors");
 }
 
 bool RunCommand::chosen() const { return command_.chosen(); }
@@ -343,7 +346,7 @@ int RunCommand::run(const domain::System& system) {
     return error == Errc::invalid ? kExitUsage : kExitFailed;
   };
   const Environment environment = blocking_read_environment();
-  ::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of the write
+  ::signal(SIGPIPE, SIG_IGN);  // a closed reader becomes an error of the write
   const auto settings = blocking_find_settings_or_ask(environment);
   if (!settings) return complain(settings.error());
   const bool memory = settings->settings.store == "memory";
@@ -368,13 +371,13 @@ int RunCommand::run(const domain::System& system) {
   }
   const auto daemon = fleet::blocking_find_daemon(environment);
   if (!daemon) return complain(daemon.error());
-  // One of another checkout knows other files, and would work in another folder. Who names it means it.
+  // A daemon of another checkout reads other files and works in another folder: used only if STINT_URL names it.
   const bool elsewhere = *daemon && !(*daemon)->named && !(*daemon)->elsewhere.empty();
-  // From within a run: its permits are known to be held by who asks only if that one carries the run itself. And a
-  // program of our own choice is nothing to ask of others.
+  // Inside a run: a nested run shares the parent's permits only if this process carries it. And a daemon starts no
+  // program that a caller chose (--program).
   const bool nested = !os::environment(os::kMarkVariable).empty();
   const bool here = !*daemon || elsewhere || ((nested || !options_.program.empty()) && !memory && !place.withheld);
-  if (!nested) {  // an agent's word is good for this process alone
+  if (!nested) {  // an agent may name a program for this process only, not for a rescuer
     const bool lasting = here && !memory && !cluster;
     if (const auto allowed = blocking_allow_rescue(*submission, **snapshot, lasting); !allowed)
       return complain(allowed.error());
@@ -382,16 +385,16 @@ int RunCommand::run(const domain::System& system) {
   auto mask = driver::SecretMask::of_environment(environment.variables);
   mask.add_password_of(settings->settings.store);
   Reactor reactor;
-  Follower follower(reactor, system, environment, options_);
+  RunWatcher watcher(reactor, system, environment, options_);
   auto body = [&]() -> Task<Result<>> {
     if (here) {
       co_return co_await carry_here(reactor, system, *snapshot, memory ? std::nullopt : std::optional(place), mask,
-                                    *submission, follower);
+                                    *submission, watcher);
     }
-    co_return co_await follow_daemon(reactor, system, environment, **daemon, *submission, follower);
+    co_return co_await follow_daemon(reactor, system, environment, **daemon, *submission, watcher);
   };
   if (const Result<> done = reactor.run(body()); !done) return complain_as(done.error());
-  return follower.status();
+  return watcher.status();
 }
 
 }  // namespace stint::cli

@@ -1,5 +1,5 @@
 /// `stint run AGENT [value…] [key=value…]` and `stint run -p "TEXT"`: submits a run and follows it to its end, under
-/// its permits and its budget. Without a daemon this process carries it.
+/// its permits and its budget. Without a daemon this process carries the run.
 #pragma once
 
 #include "cli/command.hpp"

@@ -37,7 +37,7 @@ std::string clock_text(Duration duration) {
   return fmt::format("{}:{:02}", seconds / 60, seconds % 60);
 }
 
-RunDisplay::RunDisplay(Outlet& out, const Environment& environment, bool quiet)
+RunDisplay::RunDisplay(OutputBuffer& out, const Environment& environment, bool quiet)
     : out_(out),
       colour_(environment.colour_errors),
       raw_(!environment.terminal),
@@ -85,16 +85,16 @@ void RunDisplay::show(const store::Event& event, std::string_view note) {
   if (event.cause == "note") return say(printable(note));
   if (!event.state || event.cause == "unsafe" || event.cause == "safe") return;
   state_ = to_string(*event.state);
-  if (event.cause == "claimed" && event.fence > 1) return say("the next attempt begins");
+  if (event.cause == "claimed" && event.fence > 1) return say("next attempt begins");
   if (event.cause == "retry" && *event.state == RunState::queued) {
     state_ = "backing off";
-    return say(printable(event.error) + "; it will be tried again");
+    return say(printable(event.error) + "; retrying after a back-off");
   }
   if (*event.state == RunState::parked) {
     return say("parked: " + printable(event.error) +
                (event.hold == domain::Hold::person ? "; it waits for a person" : ""));
   }
-  if (event.cause == "lost") say("the process that carried it was lost");
+  if (event.cause == "lost") say("the node that carried the run died");
 }
 
 void RunDisplay::refresh(const engine::RunView& run, WallTime now) {
@@ -135,7 +135,7 @@ void RunDisplay::show_result(const engine::RunView& view) {
   if (memo.usage.cost_micros > 0) sums += ", $" + agent::format_cost(memo.usage.cost_micros);
   const bool says_more = !run.error.empty() && run.error != to_string(run.state);
   if (run.state == RunState::expired && !run.started_at && !wait_.empty()) {
-    sums += ": it did not begin, " + printable(wait_);
+    sums += ": not started, " + printable(wait_);
   } else if (says_more && !succeeded) {
     sums += ": " + printable(run.error);
   }
@@ -146,10 +146,10 @@ void RunDisplay::show_result(const engine::RunView& view) {
         run.id);
   }
   if (run.state == RunState::parked) {
-    sums +=
-        fmt::format("; when that is settled, `stint resume {}` lets it go on, and all that wait for the same", run.id);
+    sums += fmt::format(
+        "; when that is settled, `stint resume {}` continues it and every run parked for the same reason", run.id);
   }
-  // What went wrong is said also to who wanted quiet.
+  // Failures are printed also with --quiet.
   if (quiet_ && succeeded) return;
   Line line;
   line.add("stint: " + sums, succeeded ? Style::dim : Style::red);

@@ -1,11 +1,10 @@
-/// What a person sees of a run that is followed: its words on stdout as they come (byte for byte, unless stdout is a
-/// terminal: then without control sequences but colour), everything about it on stderr. On a
-/// terminal there is a line at the bottom with state, time, budget left, tokens and cost; elsewhere only what matters
-/// later.
+/// Displays a run that is followed: its output on stdout (unchanged; on a terminal without control sequences other than
+/// colour), everything about it on stderr. On a terminal a status line shows state, time, budget left, tokens and cost;
+/// elsewhere only lines worth keeping are printed.
 #pragma once
 
 #include "cli/environment.hpp"
-#include "cli/outlet.hpp"
+#include "cli/output_buffer.hpp"
 #include "cli/printable.hpp"
 #include "fleet/fleet.hpp"
 
@@ -21,37 +20,37 @@ namespace stint::cli {
 
 class RunDisplay {
  public:
-  /// `out`: for the agent's own words.
-  RunDisplay(Outlet& out, const Environment& environment, bool quiet);
+  /// `out`: for the agent's output.
+  RunDisplay(OutputBuffer& out, const Environment& environment, bool quiet);
   ~RunDisplay();
   RunDisplay(const RunDisplay&) = delete;
   RunDisplay& operator=(const RunDisplay&) = delete;
 
   void show(const store::Event& event, std::string_view note);
   void show_wait(const std::string& why);
-  void print(std::string_view text);  ///< the agent's own words
-  /// The line at the bottom, again.
+  void print(std::string_view text);  ///< the agent's output
+  /// Draws the status line again.
   void refresh(const engine::RunView& run, WallTime now);
   void show_result(const engine::RunView& run);
   [[nodiscard]] bool live() const noexcept { return live_; }
   void say(const std::string& text);   ///< a line on stderr
-  void warn(const std::string& text);  ///< also to who wanted quiet
+  void warn(const std::string& text);  ///< also with --quiet
 
  private:
   void clear_line();
 
-  Outlet& out_;
+  OutputBuffer& out_;
   const bool colour_;
-  const bool raw_;   // stdout is no terminal: bytes pass unchanged
-  CleanText clean_;  // else
+  const bool raw_;   // stdout is not a terminal: bytes pass unchanged
+  CleanText clean_;  // for a terminal
   const bool live_;
   const bool quiet_;
   const int columns_;
   bool drawn_ = false;
-  bool printed_ = false;  // words were printed, so the answer need not be
-  bool in_line_ = false;  // the last of them had no end of line
+  bool printed_ = false;  // output was printed, so the result text need not be
+  bool in_line_ = false;  // the last output did not end its line
   std::string state_ = "starting";
-  std::string wait_;  // the last reason why it did not begin
+  std::string wait_;  // the last reason why the run did not begin
 };
 
 }  // namespace stint::cli

@@ -37,12 +37,12 @@ Result<engine::Submission> submission_of(const RunOptions& options, const projec
   engine::Submission submission;
   if (!options.prompt.empty()) {
     if (!options.words.empty()) {
-      return fail(Errc::invalid, "-p needs no agent: leave out '" + options.words.front() + "'");
+      return fail(Errc::invalid, "-p takes no agent: leave out '" + options.words.front() + "'");
     }
     submission.prompt = options.prompt;
   } else {
     if (options.words.empty())
-      return fail(Errc::invalid, "which agent? stint run AGENT [value…], or stint run -p TEXT");
+      return fail(Errc::invalid, "no agent given. Use `stint run AGENT [value…]` or `stint run -p TEXT`");
     submission.agent = options.words.front();
     STINT_CHECK(check_agent(snapshot.catalogue, submission.agent));
     submission.words.assign(options.words.begin() + 1, options.words.end());
@@ -72,7 +72,7 @@ Result<engine::Submission> submission_of(const RunOptions& options, const projec
 
 namespace {
 
-/// Everything that trust would allow, each on a line of its own: what is not shown can't be agreed to.
+/// Everything that trust would allow, one per line: a person must see all of it before agreeing.
 std::string trust_question(const agent::Project& project, const agent::Catalogue& catalogue,
                            const agent::Settings& settings) {
   std::string text = printable(project.root.string()) + " is not trusted. It asks for:\n";
@@ -82,12 +82,12 @@ std::string trust_question(const agent::Project& project, const agent::Catalogue
   for (const auto& thing : agent::things_that_need_trust(catalogue, settings)) add(thing);
   for (const auto& thing : agent::blocking_find_cli_settings(project.root)) add(thing);
   for (const auto& thing : agent::blocking_find_git_things(project)) add(thing);
-  return text + "Trust this checkout with what its files say, now and later? [y/N] ";
+  return text + "Trust this checkout, with its present files and later changes? [y/N] ";
 }
 
-/// False: there is no terminal to ask on, or the answer was no.
+/// False: no terminal, or the answer was no.
 Result<bool> blocking_ask(const std::string& question, const agent::Project& project, const Environment& environment) {
-  // What an agent answers is not a person's word.
+  // An agent must not answer for a person.
   if (environment.variables.contains("STINT_RUN")) return false;
   if (!os::terminal_size(STDIN_FILENO) || !os::terminal_size(STDERR_FILENO)) return false;
   STINT_TRY(const agent::UserPlaces places, agent::user_places(environment.variables));

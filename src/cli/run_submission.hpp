@@ -1,4 +1,4 @@
-/// What `stint run` was asked for, as a submission for a run.
+/// Turns the options of `stint run` into a submission, and asks for trust where it is needed.
 #pragma once
 
 #include "cli/environment.hpp"
@@ -8,14 +8,14 @@
 
 namespace stint::cli {
 
-/// `invalid` for what a person can mend on the command line.
+/// Fails with `invalid` if the command line is wrong.
 [[nodiscard]] Result<engine::Submission> submission_of(const RunOptions& options, const project::Snapshot& snapshot);
 
-/// What a checkout would run needs a person's word, once: asked on a terminal, refused without one. True: it was given
-/// just now, and what was read before is out of date.
+/// Asks on a terminal whether to trust the checkout, if the submission needs it; refuses without a terminal. True:
+/// trust was given just now, so the snapshot must be read again.
 [[nodiscard]] Result<bool> blocking_ask_trust(const engine::Submission& submission, const project::Snapshot& snapshot,
                                               const Environment& environment);
-/// The same of settings that decide where data goes, and of a checkout of another user.
+/// The same for settings that decide where data goes, and for a checkout that belongs to another user.
 [[nodiscard]] Result<project::Checkout> blocking_find_settings_or_ask(const Environment& environment);
 
 }  // namespace stint::cli

@@ -31,15 +31,15 @@ Task<Result<int>> scale(FleetAccess& access, engine::ScaleRequest wanted, bool j
     co_return kExitDone;
   }
   std::string text = some(health.pool_size, "worker");
-  if (health.target_size != health.pool_size) text += fmt::format(", on the way to {}", health.target_size);
-  if (health.bounds) text += fmt::format("; from {} to {} by itself", health.bounds->first, health.bounds->second);
+  if (health.target_size != health.pool_size) text += fmt::format(", changing to {}", health.target_size);
+  if (health.bounds) text += fmt::format("; autoscales from {} to {}", health.bounds->first, health.bounds->second);
   print_out("{}\n", text);
   co_return kExitDone;
 }
 
-/// Until the daemon is gone: it answers no more, or is stopped.
+/// Returns when the daemon no longer answers, or reports that it has stopped.
 Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
-  std::uint64_t told = 0;
+  std::uint64_t shown = 0;
   while (true) {
     const auto status = co_await access.fleet.status();
     if (!status) {
@@ -49,9 +49,9 @@ Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
     if (status->phase == engine::Phase::stopped) co_return Result<>();
     const auto counted = status->stats.runs.find(domain::RunState::running);
     const std::uint64_t running = counted == status->stats.runs.end() ? 0 : counted->second;
-    if (!json && running != told) {
-      told = running;
-      print_error("stint: {} still going\n", some(told, "run"));
+    if (!json && running != shown) {
+      shown = running;
+      print_error("stint: waiting for {}\n", some(shown, "run"));
     }
     co_await sleep_for(kLookEvery);
   }
@@ -60,7 +60,8 @@ Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
 Task<Result<int>> drain(FleetAccess& access, engine::DrainRequest how, bool wait, bool json) {
   STINT_CO_CHECK(co_await access.fleet.drain(how));
   if (!json)
-    print_out("{} drains: nothing new is begun. What runs may finish; then it ends.\n", access.connection.where());
+    print_out("{} drains: it begins no new runs, lets those under way finish, then exits.\n",
+              access.connection.where());
   flush_out();
   if (wait) STINT_CO_CHECK(co_await wait_for_end(access, json));
   if (wait && !json) print_out("Drained.\n");
@@ -73,24 +74,23 @@ Task<Result<int>> drain(FleetAccess& access, engine::DrainRequest how, bool wait
 
 }  // namespace
 
-ScaleCommand::ScaleCommand(CLI::App& app) : command_(app, "scale", "How many workers the daemon has") {
-  command_.footer(
-      "`stint scale 8` sets it now; --min and --max are the bounds within which the pool adapts by itself.");
-  command_.option("N", workers_, "Workers").whole(0, kWorkersMax).value("");
-  command_.option("--min", min_, "At least").whole(0, kWorkersMax);
-  command_.option("--max", max_, "At most").whole(1, kWorkersMax);
-  command_.flag("--json", json_, "One JSON object: the pool");
+ScaleCommand::ScaleCommand(CLI::App& app) : command_(app, "scale", "Set the number of workers of the daemon") {
+  command_.footer("`stint scale 8` sets it now; --min and --max are the bounds within which the pool autoscales.");
+  command_.option("N", workers_, "Set the number of workers").whole(0, kWorkersMax).value("");
+  command_.option("--min", min_, "Autoscale to no fewer").whole(0, kWorkersMax);
+  command_.option("--max", max_, "Autoscale to no more").whole(1, kWorkersMax);
+  command_.flag("--json", json_, "Print one JSON object: the pool");
 }
 
 bool ScaleCommand::chosen() const { return command_.chosen(); }
 
 int ScaleCommand::run(const domain::System& system) {
   if (!workers_ && !min_ && !max_) {
-    complain({Errc::invalid, "how many? stint scale N, or --min N --max N"});
+    complain({Errc::invalid, "no number given. Use `stint scale N`, or --min N and --max N"});
     return kExitUsage;
   }
   if (min_ && max_ && *min_ > *max_) {
-    complain({Errc::invalid, "--min is more than --max"});
+    complain({Errc::invalid, "--min must not be more than --max"});
     return kExitUsage;
   }
   return run_on_fleet(system, {}, [this](FleetAccess& access) {
@@ -98,15 +98,17 @@ int ScaleCommand::run(const domain::System& system) {
   });
 }
 
-DrainCommand::DrainCommand(CLI::App& app) : command_(app, "drain", "The daemon takes nothing new, finishes, and ends") {
+DrainCommand::DrainCommand(CLI::App& app)
+    : command_(app, "drain", "Drain the daemon: it begins no new runs, finishes, and exits") {
   command_.footer(
-      "What has not finished by the timeout is ended and handed back to the queue, or in doubt if it may not be "
-      "repeated;\n"
-      "no attempt is used up. To ask again changes nothing, but for --hurry and a timeout that is over earlier.");
-  command_.option("--timeout", timeout_, "For what runs; default: pool.drain").value("DURATION");
-  command_.flag("--hurry", hurry_, "Without a timeout; once more: without time to end politely");
-  command_.flag("--wait", wait_, "Until the daemon is gone");
-  command_.flag("--json", json_, "One JSON object: the pool");
+      "Runs that have not finished by the timeout are ended and handed back to the queue, or put in doubt if they "
+      "must\n"
+      "not be repeated; that uses up no attempt. A second drain changes nothing, except with --hurry or an earlier\n"
+      "timeout.");
+  command_.option("--timeout", timeout_, "Give runs under way this long; default: pool.drain").value("DURATION");
+  command_.flag("--hurry", hurry_, "Do not wait for runs to finish; a second time: kill them at once");
+  command_.flag("--wait", wait_, "Wait until the daemon has exited");
+  command_.flag("--json", json_, "Print one JSON object: the pool");
 }
 
 bool DrainCommand::chosen() const { return command_.chosen(); }

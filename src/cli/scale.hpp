@@ -1,4 +1,4 @@
-/// `stint scale` and `stint drain`: how many workers the daemon has, and its orderly end.
+/// `stint scale` and `stint drain`: set the daemon's number of workers; end the daemon in an orderly way.
 #pragma once
 
 #include "cli/command.hpp"

@@ -22,7 +22,7 @@ Task<Result<int>> retry(FleetAccess& access, const std::string& id, bool json) {
   STINT_CO_TRY(const engine::Submitted submitted, co_await access.fleet.retry(before.run.id));
   print_out("{}\n", json ? wire::to_json(submitted, RunState::queued) : printable(submitted.id));
   STINT_CO_TRY(const bool carried, co_await access.connection.is_carried());
-  if (!carried) print_error("stint: it waits in the store: {}\n", kNoDaemonHere);
+  if (!carried) print_error("stint: the run waits in the store: {}\n", kNoDaemonHere);
   co_return kExitDone;
 }
 
@@ -50,7 +50,7 @@ Task<Result<int>> show_inbox(FleetAccess& access, bool json) {
     print_out("{}\n", wire::to_json(waiting, {}));
     co_return kExitDone;
   }
-  if (waiting.empty()) print_out("Nothing waits for you.\n");
+  if (waiting.empty()) print_out("No run waits for you.\n");
   for (const RunView& view : waiting) {
     Line line;
     line.add(printable(view.run.id), Style::bold).add("  " + printable(view.run.agent) + "  ");
@@ -67,7 +67,7 @@ Task<Result<int>> show_inbox(FleetAccess& access, bool json) {
 
 }  // namespace
 
-Task<Result<int>> let_go_on(FleetAccess& access, const std::string& id, bool json) {
+Task<Result<int>> answer_run(FleetAccess& access, const std::string& id, bool json) {
   STINT_CO_TRY(const RunView before, co_await find_run(access.fleet, id));
   STINT_CO_TRY(const engine::WhyView why, co_await access.fleet.why(before.run.id));
   STINT_CO_CHECK(co_await access.fleet.answer(before.run.id));
@@ -80,17 +80,17 @@ Task<Result<int>> let_go_on(FleetAccess& access, const std::string& id, bool jso
       if (each.cause == WaitCause::person || each.cause == WaitCause::quota) with_it = each.limit;
     }
     print_out("{}: goes on{}\n", printable(before.run.id),
-              with_it.empty() ? std::string() : "; " + printable(with_it) + " is not paused any more");
+              with_it.empty() ? std::string() : "; " + printable(with_it) + " is no longer paused");
   }
   STINT_CO_TRY(const bool carried, co_await access.connection.is_carried());
-  if (!carried) print_error("stint: it waits in the store: {}\n", kNoDaemonHere);
+  if (!carried) print_error("stint: the run waits in the store: {}\n", kNoDaemonHere);
   co_return kExitDone;
 }
 
-RetryCommand::RetryCommand(CLI::App& app) : command_(app, "retry", "The same submission once more, as a new run") {
-  command_.footer("Only of what has ended: a doubt is settled by `stint resolve`. Prints the new id.");
-  command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
-  command_.flag("--json", json_, "One JSON object");
+RetryCommand::RetryCommand(CLI::App& app) : command_(app, "retry", "Submit an ended run again, as a new run") {
+  command_.footer("Prints the new id. A run in doubt must be settled first: `stint resolve`.");
+  command_.option("ID", id_, "Give the run's id, or a unique prefix").value("").required();
+  command_.flag("--json", json_, "Print one JSON object");
 }
 bool RetryCommand::chosen() const { return command_.chosen(); }
 int RetryCommand::run(const domain::System& system) {
@@ -98,19 +98,21 @@ int RetryCommand::run(const domain::System& system) {
 }
 
 ResolveCommand::ResolveCommand(CLI::App& app) : command_(app, "resolve", "Settle a run in doubt") {
-  command_.footer("A run is in doubt when nobody knows whether its work took place. `stint inbox` lists them.");
-  command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
-  const Option done = command_.flag("--done", done_, "It took place: it counts as succeeded");
-  const Option rerun = command_.flag("--rerun", rerun_, "It did not: run it again");
-  const Option discard = command_.flag("--discard", discard_, "Whatever it was: it counts as cancelled");
+  command_.footer(
+      "A run is in doubt when its effects are unknown: its work may or may not have been done. `stint inbox` lists "
+      "them.");
+  command_.option("ID", id_, "Give the run's id, or a unique prefix").value("").required();
+  const Option done = command_.flag("--done", done_, "Count it as succeeded: the work was done");
+  const Option rerun = command_.flag("--rerun", rerun_, "Run it again: the work was not done");
+  const Option discard = command_.flag("--discard", discard_, "Count it as cancelled, either way");
   rerun.excludes(done);
   discard.excludes(done).excludes(rerun);
-  command_.flag("--json", json_, "One JSON object");
+  command_.flag("--json", json_, "Print one JSON object");
 }
 bool ResolveCommand::chosen() const { return command_.chosen(); }
 int ResolveCommand::run(const domain::System& system) {
   if (!done_ && !rerun_ && !discard_) {
-    complain({Errc::invalid, "which is it: --done, --rerun or --discard? `stint resolve --help` says what they mean"});
+    complain({Errc::invalid, "give one of --done, --rerun and --discard. `stint resolve --help` explains them"});
     return kExitUsage;
   }
   const domain::Resolution how = done_    ? domain::Resolution::done
@@ -121,21 +123,20 @@ int ResolveCommand::run(const domain::System& system) {
 
 AnswerCommand::AnswerCommand(CLI::App& app) : command_(app, "answer", "Let a parked run go on") {
   command_.footer(
-      "When what it asks for is settled: a login, a question. `stint inbox` lists them. If it is parked on an "
-      "account,\n"
-      "the account's pause ends with it: one run goes first, the others follow in order.");
-  command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
-  command_.flag("--json", json_, "One JSON object");
+      "Use it when the cause is settled: a login, a question. `stint inbox` lists such runs. If the run is parked on\n"
+      "an account, this ends the account's pause, too: one run goes first, the others follow in order.");
+  command_.option("ID", id_, "Give the run's id, or a unique prefix").value("").required();
+  command_.flag("--json", json_, "Print one JSON object");
 }
 bool AnswerCommand::chosen() const { return command_.chosen(); }
 int AnswerCommand::run(const domain::System& system) {
-  return run_on_fleet(system, {}, [this](FleetAccess& access) { return let_go_on(access, id_, json_); });
+  return run_on_fleet(system, {}, [this](FleetAccess& access) { return answer_run(access, id_, json_); });
 }
 
 InboxCommand::InboxCommand(CLI::App& app)
-    : command_(app, "inbox", "What waits for you: runs in doubt, runs that ask for a person") {
-  command_.footer("Each with the commands that settle it.");
-  command_.flag("--json", json_, "One JSON object");
+    : command_(app, "inbox", "List runs that wait for a person: in doubt, or parked") {
+  command_.footer("Prints the commands that settle each run.");
+  command_.flag("--json", json_, "Print one JSON object");
 }
 bool InboxCommand::chosen() const { return command_.chosen(); }
 int InboxCommand::run(const domain::System& system) {

@@ -1,4 +1,4 @@
-/// What a person decides about runs: `retry`, `resolve`, `answer`, and the `inbox` of those that wait for it.
+/// Commands with which a person settles runs: `retry`, `resolve`, `answer`, and the `inbox` that lists them.
 #pragma once
 
 #include "cli/command.hpp"
@@ -13,8 +13,9 @@ namespace stint::cli {
 
 struct FleetAccess;
 
-/// Lets a parked run go on, and with it the limit on which it is parked. Prints what that did; the exit status.
-Task<Result<int>> let_go_on(FleetAccess& access, const std::string& id, bool json);
+/// Lets a parked run go on, and ends the pause of the limit on which it is parked. Prints the result; returns the exit
+/// status.
+Task<Result<int>> answer_run(FleetAccess& access, const std::string& id, bool json);
 
 class RetryCommand {
  public:

@@ -14,7 +14,7 @@ namespace stint::cli {
 namespace {
 
 constexpr std::uint32_t kPage = 500;
-constexpr std::size_t kEventsShown = 200;  // of a longer history its ends
+constexpr std::size_t kEventsShown = 200;  // of a longer history, the first and the last half
 
 using engine::RunView;
 
@@ -122,7 +122,7 @@ class Sheet {
   }
   static std::string attempts(const store::Run& run) {
     if (run.attempt == 0 && run.lost == 0) return {};
-    return std::to_string(run.attempt) + (run.lost > 0 ? fmt::format(", {} lost with their process", run.lost) : "");
+    return std::to_string(run.attempt) + (run.lost > 0 ? fmt::format(", {} lost (process died)", run.lost) : "");
   }
   static std::string used(const Usage& usage) {
     if (usage.tokens() == 0 && usage.cost_micros == 0) return {};
@@ -174,10 +174,10 @@ Task<Result<int>> tell_why(FleetAccess& access, const std::string& id, bool json
 }  // namespace
 
 ShowCommand::ShowCommand(CLI::App& app)
-    : command_(app, "show", "All of a run: its submission, its attempts and events, what it used, its result") {
-  command_.footer("What it printed: stint logs ID.");
-  command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
-  command_.flag("--json", json_, "One JSON object, with all events");
+    : command_(app, "show", "Show a run: submission, attempts, events, usage, result") {
+  command_.footer("`stint logs ID` prints the run's output.");
+  command_.option("ID", id_, "Give the run's id, or a unique prefix").value("").required();
+  command_.flag("--json", json_, "Print one JSON object, with all events");
 }
 
 bool ShowCommand::chosen() const { return command_.chosen(); }
@@ -186,11 +186,11 @@ int ShowCommand::run(const domain::System& system) {
   return run_on_fleet(system, {}, [this](FleetAccess& access) { return show(access, id_, json_); });
 }
 
-WhyCommand::WhyCommand(CLI::App& app) : command_(app, "why", "Why a run waits, each reason in words") {
+WhyCommand::WhyCommand(CLI::App& app) : command_(app, "why", "Explain why a run waits") {
   command_.footer(
-      "Every wait has a reason: a session, a back-off, a quota, a limit and who holds it, a pause, a place.");
-  command_.option("ID", id_, "Of the run, or the beginning of it").value("").required();
-  command_.flag("--json", json_, "One JSON object");
+      "Prints every reason: session, back-off, quota, a limit and its holders, a pause, the place in the queue.");
+  command_.option("ID", id_, "Give the run's id, or a unique prefix").value("").required();
+  command_.flag("--json", json_, "Print one JSON object");
 }
 
 bool WhyCommand::chosen() const { return command_.chosen(); }

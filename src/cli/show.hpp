@@ -1,4 +1,4 @@
-/// `stint show ID` and `stint why ID`: all of a run, and why it waits.
+/// `stint show ID` and `stint why ID`: show everything about a run, and why it waits.
 #pragma once
 
 #include "cli/command.hpp"

@@ -46,9 +46,9 @@ Task<Result<int>> show_status(FleetAccess& access, bool json) {
 }  // namespace
 
 StatusCommand::StatusCommand(CLI::App& app)
-    : command_(app, "status", "The fleet on one screen: daemon, pool, queue, limits, what runs, cost of today") {
-  command_.footer("Without a daemon: what the store knows. `stint top` shows it live.");
-  command_.flag("--json", json_, "One JSON object");
+    : command_(app, "status", "Show the fleet: daemon, pool, queue, limits, running runs, today's cost") {
+  command_.footer("Without a daemon it shows what is in the store. `stint top` shows the fleet live.");
+  command_.flag("--json", json_, "Print one JSON object");
 }
 
 bool StatusCommand::chosen() const { return command_.chosen(); }

@@ -1,4 +1,4 @@
-/// `stint status`: the fleet on one screen.
+/// `stint status`: shows the fleet on one screen.
 #pragma once
 
 #include "cli/command.hpp"

@@ -15,7 +15,7 @@ namespace {
 
 using domain::RunState;
 
-constexpr double kBusy = 0.8, kIdle = 0.3;  // as the autoscaler has them
+constexpr double kBusy = 0.8, kIdle = 0.3;  // the autoscaler's defaults
 constexpr std::size_t kNamesShown = 3;      // of holders
 constexpr int kBar = 20;
 
@@ -29,7 +29,7 @@ Line field(std::string_view name) { return Line(fmt::format("  {:<8} ", name), S
 Line head_line(const engine::FleetStatus& status, const std::string& where, bool daemon) {
   Line line;
   if (!daemon) {
-    line.add("no daemon", Style::yellow).add(" runs here; `stint serve` starts one");
+    line.add("no daemon", Style::yellow).add(" runs here: `stint serve` starts one");
     return line;
   }
   const bool serving = status.phase == engine::Phase::serving;
@@ -44,17 +44,17 @@ Line pool_line(const PoolHealth& pool) {
   Line line = field("pool");
   line.add(fmt::format("{} {} of {} busy, {:.0f} %", bar_text(pool.utilization, kBar), busy,
                        some(pool.pool_size, "worker"), pool.utilization * 100));
-  if (pool.target_size != pool.pool_size) line.add(fmt::format(", on the way to {}", pool.target_size));
+  if (pool.target_size != pool.pool_size) line.add(fmt::format(", changing to {}", pool.target_size));
   if (pool.bounds) line.add(fmt::format("  (from {} to {})", pool.bounds->first, pool.bounds->second), Style::dim);
   if (pool.draining) line.add("  draining", Style::yellow);
-  if (pool.stale_workers > 0) line.add(fmt::format("  {} without a sign of life", pool.stale_workers), Style::red);
+  if (pool.stale_workers > 0) line.add(fmt::format("  {} stale", pool.stale_workers), Style::red);
   return line;
 }
 
 Line queue_line(const engine::FleetStatus& status) {
   const std::uint64_t queued = count(status, RunState::queued);
   Line line = field("queue");
-  line.add(fmt::format("{} queued, {} of them due", queued, status.stats.ready));
+  line.add(fmt::format("{} queued, {} ready", queued, status.stats.ready));
   if (status.queue_capacity > 0) line.add(fmt::format("  (room for {})", status.queue_capacity), Style::dim);
   if (status.pool) {
     for (const store::QueueState& each : status.pool->queues) {
@@ -146,18 +146,18 @@ std::string advice(const engine::FleetStatus& status) {
   const bool at_most = !pool.bounds || pool.pool_size >= pool.bounds->second;
   const bool at_least = !pool.bounds || pool.pool_size <= pool.bounds->first;
   if (pool.utilization > kBusy && status.stats.ready > 0 && at_most) {
-    return fmt::format("{:.0f} % of the workers are busy and {} could start: `stint scale {}` adds some",
+    return fmt::format("{:.0f} % of the workers are busy and {} could start: `stint scale {}` adds workers",
                        pool.utilization * 100, some(status.stats.ready, "run"),
                        pool.pool_size + std::max<std::size_t>(1, pool.pool_size / 4));
   }
   if (pool.utilization > kBusy) {
     return fmt::format("{:.0f} % of the workers are busy{}", pool.utilization * 100,
-                       at_most ? "; with more to do, `stint scale` adds some" : "; the pool grows by itself");
+                       at_most ? "; `stint scale` adds workers" : "; the pool grows by itself");
   }
   if (pool.utilization < kIdle && pool.pool_size > 1) {
-    return fmt::format("{:.0f} % of the workers are busy{}", pool.utilization * 100,
-                       at_least && !pool.bounds ? "; `stint scale` makes the pool smaller"
-                                                : "; fewer would do, and the pool shrinks by itself");
+    return fmt::format(
+        "{:.0f} % of the workers are busy{}", pool.utilization * 100,
+        at_least && !pool.bounds ? "; `stint scale` makes the pool smaller" : "; the pool shrinks by itself");
   }
   return {};
 }

@@ -24,7 +24,7 @@ using store::RunRecord;
 
 constexpr std::size_t kPage = 200;
 constexpr std::size_t kBlock = 64 << 10;
-constexpr std::size_t kLineMax = 256 << 20;  // of an export: one run with all its events
+constexpr std::size_t kLineMax = 256 << 20;  // one line of an export: a run with all its events
 constexpr std::string_view kSqliteHead = "SQLite format 3";
 
 struct Close {
@@ -43,7 +43,7 @@ std::string describe(const Moved& moved) {
 // ---- export
 // ----------------------------------------------------------------------------------------------------------
 
-/// Blocks while it writes: the command does nothing else.
+/// Blocks while it writes, which is fine: the command does nothing else.
 class FileSink final : public store::Sink {
  public:
   FileSink(File file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
@@ -65,14 +65,14 @@ class FileSink final : public store::Sink {
   }
 
  private:
-  [[nodiscard]] Error broken() const { return {Errc::failed, name_ + ": can't be written to; is the disk full?"}; }
+  [[nodiscard]] Error broken() const { return {Errc::failed, name_ + ": can't be written; check the disk space"}; }
   File file_;
   std::string name_;
 };
 
 Task<Result<Moved>> export_to(store::Store& from, FileSink& sink) {
   STINT_CO_CHECK(sink.blocking_write(wire::store_file_head()));
-  STINT_CO_TRY(const Moved moved, co_await store::pour(from, sink));
+  STINT_CO_TRY(const Moved moved, co_await store::copy_store(from, sink));
   STINT_CO_CHECK(sink.blocking_write(wire::store_file_end(moved)));
   STINT_CO_CHECK(sink.blocking_flush());
   co_return moved;
@@ -80,31 +80,31 @@ Task<Result<Moved>> export_to(store::Store& from, FileSink& sink) {
 
 Result<File> blocking_create(const std::string& name) {
   if (name == "-") return File(stdout);
-  // Never over another one; and prompts and output are for their owner alone.
+  // Never overwrites a file. Mode 0600: prompts and output are private.
   os::Fd made(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   File file(made ? ::fdopen(made.get(), "w") : nullptr);
   if (file) (void)made.release();
-  if (!file) return fail(Errc::failed, name + ": can't be made; is it there already?");
+  if (!file) return fail(Errc::failed, name + ": can't be created; it may exist already");
   return file;
 }
 
 // ---- import
 // ----------------------------------------------------------------------------------------------------------
 
-/// The lines of an export, one by one.
+/// Reads an export line by line.
 class Lines {
  public:
   Lines(File file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
 
-  /// None: the end of the file.
+  /// None: end of file.
   Result<std::optional<wire::StoreFileLine>> blocking_next() {
     std::size_t end = std::string::npos;
     for (std::size_t looked = begin_; (end = buffer_.find('\n', looked)) == std::string::npos;) {
       buffer_.erase(0, std::exchange(begin_, 0));
       looked = buffer_.size();
       if (looked > kLineMax) {
-        return fail(Errc::invalid, fmt::format("{}:{}: a line of more than {} bytes: this is no export", name_,
-                                               number_ + 1, kLineMax));
+        return fail(Errc::invalid, fmt::format("{}:{}: the line has more than {} bytes, so this is not an export",
+                                               name_, number_ + 1, kLineMax));
       }
       buffer_.resize(looked + kBlock);
       buffer_.resize(looked + std::fread(buffer_.data() + looked, 1, kBlock, file_.get()));
@@ -131,9 +131,10 @@ class Lines {
 };
 
 Error cut_off(const std::string& name, const Moved& read) {
-  return {Errc::invalid, fmt::format("{} is not whole: {} were read, and its end is missing. Export it again; what was "
-                                     "read is in the store, and to import it twice does no harm",
-                                     name, describe(read))};
+  return {Errc::invalid,
+          fmt::format("{} is incomplete: its end is missing after {}. Export it again and import that; what "
+                      "was read is in the store and will not be added twice",
+                      name, describe(read))};
 }
 
 Task<Result<Moved>> import_lines(Lines& lines, WallTime now, store::Sink& into) {
@@ -144,7 +145,7 @@ Task<Result<Moved>> import_lines(Lines& lines, WallTime now, store::Sink& into) 
     STINT_CO_TRY(std::optional<wire::StoreFileLine> line, lines.blocking_next());
     if (!line) co_return fail(begun ? cut_off(lines.name(), read) : Error(Errc::invalid, lines.name() + " is empty"));
     if (!begun && !std::holds_alternative<wire::StoreFileHead>(*line)) {
-      co_return fail(Errc::invalid, lines.name() + " is no export of a store");
+      co_return fail(Errc::invalid, lines.name() + " is not an export of a store");
     }
     begun = true;
     if (auto* const record = std::get_if<RunRecord>(&*line)) {
@@ -167,7 +168,7 @@ Task<Result<Moved>> import_lines(Lines& lines, WallTime now, store::Sink& into) 
   }
 }
 
-Error not_readable(const std::string& name) { return {Errc::invalid, name + ": can't be read; is the name right?"}; }
+Error not_readable(const std::string& name) { return {Errc::invalid, name + ": can't be read; check the name"}; }
 
 Result<File> blocking_open(const std::string& name) {
   if (name == "-") return File(stdin);
@@ -176,7 +177,7 @@ Result<File> blocking_open(const std::string& name) {
   return file;
 }
 
-/// A pipe is never one, and what is read of it can't be read again.
+/// Looks only at regular files: bytes read from a pipe can't be read again.
 bool blocking_is_database(const std::string& name, std::FILE* file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(name, error)) return false;
@@ -194,7 +195,7 @@ Task<Result<Moved>> import_from(Reactor& reactor, const domain::System& system, 
     fleet::StoreLocation place;
     place.path = name;
     STINT_CO_TRY(const auto from, co_await fleet::open_store(reactor, place, system));
-    co_return co_await store::pour(*from, into);
+    co_return co_await store::copy_store(*from, into);
   }
   Lines lines(std::move(file), name);
   co_return co_await import_lines(lines, system.wall_now(), into);
@@ -219,8 +220,7 @@ void print_stats(const fleet::StoreLocation& place, const store::Stats& stats,
   for (const auto& [state, count] : stats.runs) {
     if (count > 0) print_out("  {:>9}  {}\n", count, to_string(state));
   }
-  print_out("  {:>9}  of the queued are due\n  {:>9}  events\n  {:>9}  workers\n", stats.ready, stats.events,
-            stats.nodes);
+  print_out("  {:>9}  queued and ready\n  {:>9}  events\n  {:>9}  nodes\n", stats.ready, stats.events, stats.nodes);
   for (const store::LimitState& limit : limits) {
     const std::string of = limit.capacity ? fmt::format(" of {}", *limit.capacity) : "";
     print_out("  {:>9}  held{} of {}{}\n", limit.units, of, printable(limit.name), limit.paused ? ", paused" : "");
@@ -238,34 +238,34 @@ void print_schema(const fleet::StoreLocation& place, const store::Schema& schema
   if (schema.found == schema.now) {
     print_out("{}: schema {}, up to date\n", shown, schema.now);
   } else if (schema.found == 0) {
-    print_out("{}: made, schema {}\n", shown, schema.now);
+    print_out("{}: created, schema {}\n", shown, schema.now);
   } else {
-    print_out("{}: schema {} is now {}\n", shown, schema.found, schema.now);
+    print_out("{}: migrated from schema {} to {}\n", shown, schema.found, schema.now);
   }
 }
 
 }  // namespace
 
 StoreCommand::StoreCommand(CLI::App& app)
-    : command_(app, "store", "Where runs are kept: look, check, move to another"),
-      stats_(app, "store stats", "What is in it"),
-      check_(app, "store check", "Whether it is sound: the file, each run with its events, sessions, keys"),
-      migrate_(app, "store migrate", "Make it, or bring its tables up to date. Every start does that, too"),
-      export_(app, "store export", "Write all of it to a file, a line of JSON for each agent, limit and run"),
-      import_(app, "store import", "Add what an export or another SQLite store holds") {
+    : command_(app, "store", "Inspect, check, migrate, export and import the store of runs"),
+      stats_(app, "store stats", "Count what is in the store"),
+      check_(app, "store check", "Check the store: the file, each run with its events, sessions, keys"),
+      migrate_(app, "store migrate", "Create the store, or migrate its tables. Every start does that, too"),
+      export_(app, "store export", "Write everything to a file, one line of JSON per agent, limit and run"),
+      import_(app, "store import", "Add the contents of an export or of another SQLite store") {
   command_.footer(
-      "The setting `store` names it: \"sqlite\", a file beside the repository, or an address of PostgreSQL, which\n"
-      "belongs into STINT_STORE. From SQLite to PostgreSQL:\n"
+      "The setting `store` names it: \"sqlite\", a file beside the repository, or the address of a PostgreSQL "
+      "database,\n"
+      "which belongs into STINT_STORE. To move from SQLite to PostgreSQL:\n"
       "  STINT_STORE=postgres://… stint store import .git/stint/stint.db");
-  export_.footer("Nothing may run meanwhile: drain the workers first.");
-  export_.option("FILE", to_, "Must not be there yet; - is standard output").value("").shows_default();
+  export_.footer("No run may be under way: drain the daemons first.");
+  export_.option("FILE", to_, "Write this new file; - is standard output").value("").shows_default();
   import_.footer(
-      "What is there already, by the name of an agent or limit and the id of a run, stays as it is: an import that "
-      "was\n"
-      "broken off may be repeated.");
-  import_.option("FILE", from_, "An export, - for standard input, or the file of a SQLite store").value("").required();
+      "An agent, limit or run that the store already has (by name or id) stays as it is: an interrupted import can be\n"
+      "repeated.");
+  import_.option("FILE", from_, "Read this export, - for standard input, or a SQLite store").value("").required();
   for (Command* const command : {&stats_, &check_, &migrate_, &export_, &import_}) {
-    command->flag("--json", json_, "One JSON object");
+    command->flag("--json", json_, "Print one JSON object");
   }
 }
 
@@ -275,11 +275,11 @@ int StoreCommand::run(const domain::System& system) {
   const auto place = fleet::blocking_find_store(blocking_read_environment());
   if (!place) return complain(place.error());
   if (!place->exists() && !migrate_.chosen() && !import_.chosen()) {
-    return complain({Errc::invalid, "there is no store yet at " + place->shown + ". `stint store migrate` makes one"});
+    return complain({Errc::invalid, "there is no store yet at " + place->shown + ". `stint store migrate` creates it"});
   }
   std::error_code error;
   if (import_.chosen() && from_ != "-" && !std::filesystem::exists(from_, error)) {
-    return complain(not_readable(from_));  // before a store is made for nothing
+    return complain(not_readable(from_));  // so that no store is created for nothing
   }
   Reactor reactor;
   int status = kExitDone;

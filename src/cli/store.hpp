@@ -1,5 +1,4 @@
-/// `stint store stats | check | migrate | export | import`: what is in the store, whether it is sound, and from one to
-/// another.
+/// `stint store stats | check | migrate | export | import`: counts, checks, migrates and moves the store.
 #pragma once
 
 #include "cli/command.hpp"

@@ -25,13 +25,14 @@ namespace stint::cli {
 namespace {
 
 Result<> check_one_budget(const SubmitOptions& options) {
-  if (options.each.empty()) return fail(Errc::invalid, "--one-budget is for the runs of --each");
+  if (options.each.empty()) return fail(Errc::invalid, "--one-budget needs --each");
   const bool spends = !options.tokens.empty() || !options.cost.empty();
   if (options.time.empty() && !spends) {
-    return fail(Errc::invalid, "--one-budget of what? Say --time, --tokens or --cost");
+    return fail(Errc::invalid, "--one-budget needs --time, --tokens or --cost");
   }
   if (spends && !options.wait) {
-    return fail(Errc::invalid, "--one-budget with --tokens or --cost needs --wait: this command adds up what they use");
+    return fail(Errc::invalid,
+                "--one-budget with --tokens or --cost needs --wait: this command adds up what the runs use");
   }
   return {};
 }
@@ -40,16 +41,16 @@ Result<engine::Submission> read_submission(const SubmitOptions& options) {
   engine::Submission submission;
   if (!options.words.empty()) {
     if (!options.prompt.empty()) {
-      return fail(Errc::invalid, "-p needs no agent: leave out '" + options.words.front() + "'");
+      return fail(Errc::invalid, "-p takes no agent: leave out '" + options.words.front() + "'");
     }
     submission.agent = options.words.front();
     submission.words.assign(options.words.begin() + 1, options.words.end());
   }
   if (options.words.empty() && options.prompt.empty() && options.each.empty()) {
-    return fail(Errc::invalid, "which agent? stint submit AGENT [value…], or stint submit -p TEXT");
+    return fail(Errc::invalid, "no agent given. Use `stint submit AGENT [value…]` or `stint submit -p TEXT`");
   }
   if (!options.each.empty() && !options.prompt.empty()) {
-    return fail(Errc::invalid, "--each without an agent takes each line for a prompt: leave out -p");
+    return fail(Errc::invalid, "--each without an agent uses each line as a prompt: leave out -p");
   }
   if (options.one_budget) STINT_CHECK(check_one_budget(options));
   submission.prompt = options.prompt;
@@ -85,12 +86,12 @@ Result<engine::Submission> read_submission(const SubmitOptions& options) {
 }
 
 Task<Result<int>> wait_for(FleetAccess& access, const std::string& id, bool json) {
-  if (!json) print_error("stint: {}; Ctrl-C leaves it to the fleet\n", printable(id));
+  if (!json) print_error("stint: waiting for {}; Ctrl-C stops waiting, the run goes on\n", printable(id));
   OutputPrinter printer(access.environment.colour, !access.environment.terminal);
   const auto out = [&](const fleet::OutputReader::Piece& piece) {
     if (!json) printer.print(piece);
   };
-  STINT_CO_TRY(const engine::RunView end, co_await fleet::follow(access.fleet, access.clock, id, out, say_outage));
+  STINT_CO_TRY(const engine::RunView end, co_await fleet::follow(access.fleet, access.clock, id, out, print_outage));
   printer.finish();
   if (json) {
     print_out("{}\n", wire::to_json(end));
@@ -109,7 +110,7 @@ Task<Result<int>> submit_one(FleetAccess& access, const SubmitOptions& options, 
     complain(answer.error());
     co_return answer.error() == Errc::invalid ? kExitUsage : exit_status(answer.error());
   }
-  if (!answer->created) print_error("stint: it was there already, by its key\n");
+  if (!answer->created) print_error("stint: the idempotency key names an existing run; nothing was submitted\n");
   if (options.wait) co_return co_await wait_for(access, answer->id, options.json);
   if (options.json) {
     domain::RunState state = domain::RunState::queued;
@@ -124,10 +125,10 @@ Task<Result<int>> submit_one(FleetAccess& access, const SubmitOptions& options, 
   co_return kExitDone;
 }
 
-/// What is wrong with the settings and the agent's file here: a daemon says it in its log only.
+/// Problems of the settings and the agent's file in this checkout: a daemon reports its own only in its log.
 std::vector<agent::Problem> blocking_find_problems(const std::string& agent, const Environment& environment) {
   const auto found = project::blocking_read_checkout(environment);
-  if (!found) return {};  // the daemon has its own
+  if (!found) return {};  // the daemon reads its own
   return project::problems_of(agent, agent::blocking_discover(found->project.root), found->warnings);
 }
 
@@ -146,7 +147,7 @@ Task<Result<int>> submit(FleetAccess& access, const SubmitOptions& options, engi
     co_return kExitRefused;
   }
   if (!access.connection.elsewhere().empty()) {
-    print_error("stint: the daemon of {} carries it, there: by that checkout's files, in its folder\n",
+    print_error("stint: the daemon of {} carries the run, with that checkout's files and in its folder\n",
                 printable(access.connection.elsewhere()));
   }
   if (access.connection.elsewhere().empty()) co_await print_problems_of(submission.agent, access.environment);
@@ -158,40 +159,45 @@ Task<Result<int>> submit(FleetAccess& access, const SubmitOptions& options, engi
   } else {
     STINT_CO_TRY(exit, co_await submit_each(access, options, std::move(submission)));
   }
-  if (!carried && exit == kExitDone) print_error("stint: it waits in the store: {}\n", kNoDaemonHere);
+  if (!carried && exit == kExitDone) print_error("stint: the run waits in the store: {}\n", kNoDaemonHere);
   co_return exit;
 }
 
 }  // namespace
 
 SubmitCommand::SubmitCommand(CLI::App& app)
-    : command_(app, "submit", "Give the fleet a run: stint submit review 42, stint submit -p TEXT, --each FILE") {
+    : command_(app, "submit", "Submit a run to the fleet: stint submit review 42, stint submit -p TEXT, --each FILE") {
   command_.footer(
       std::string(
-          "Prints the id. Values fill the agent's arguments in order; key=value names one. What was accepted is "
-          "durable.\n"
-          "--each: a line is a JSON object of arguments, or the first value; without AGENT it is a prompt. A bad "
-          "line is\nnamed and does not stop the others. A full queue is waited for. --one-budget: --time (from now), "
-          "--tokens and\n--cost are for all lines together; when they are used up, what is left is cancelled.\n") +
+          "Prints the run's id; an accepted run is durable. Values fill the agent's arguments in order; key=value "
+          "names one.\n"
+          "--each: a line is a JSON object of arguments, or the first value; without AGENT it is a prompt. A bad line\n"
+          "is reported and does not stop the others. When the queue is full, the command waits for room.\n"
+          "--one-budget: --time (from now), --tokens and --cost cover all lines together; when one of them is used "
+          "up,\n"
+          "the remaining runs are cancelled.\n") +
       kExitStatuses);
-  command_.option("AGENT", options_.words, "The agent, then its arguments").value("[VALUE…] [KEY=VALUE…]");
-  command_.option("-p,--prompt", options_.prompt, "A prompt instead of an agent").value("TEXT");
-  command_.option("--session", options_.session, "Runs of one session go one after the other").value("KEY");
-  command_.option("--priority", options_.priority, "A step goes before what is 10 minutes older").value("N");
-  command_.option("--key", options_.key, "Of idempotency: the same key again is the same run").value("KEY");
-  command_.option("--deadline", options_.deadline, "From now, with the wait in the queue").value("DURATION");
-  command_.option("--delay", options_.delay, "Begin not before").value("DURATION");
-  command_.option("--time", options_.time, "Budget: from the first start, over waits and attempts").value("DURATION");
-  command_.option("--attempts", options_.attempts, "Budget").whole(1, 100);
-  command_.option("--tokens", options_.tokens, "Budget: 400k").value("COUNT");
-  command_.option("--cost", options_.cost, "Budget: 2.50").value("MONEY");
+  command_.option("AGENT", options_.words, "Name the agent, then its arguments").value("[VALUE…] [KEY=VALUE…]");
+  command_.option("-p,--prompt", options_.prompt, "Run a prompt instead of an agent").value("TEXT");
+  command_.option("--session", options_.session, "Run after earlier runs of this session").value("KEY");
+  command_.option("--priority", options_.priority, "Overtake runs up to N × 10 minutes older; may be negative")
+      .value("N");
+  command_.option("--key", options_.key, "Set the idempotency key: the same key names the same run").value("KEY");
+  command_.option("--deadline", options_.deadline, "End the run this long after now, its time in the queue included")
+      .value("DURATION");
+  command_.option("--delay", options_.delay, "Begin no earlier than this long after now").value("DURATION");
+  command_.option("--time", options_.time, "Limit the time from the first start, waits and retries included")
+      .value("DURATION");
+  command_.option("--attempts", options_.attempts, "Limit the number of attempts").whole(1, 100);
+  command_.option("--tokens", options_.tokens, "Limit the tokens: 400k").value("COUNT");
+  command_.option("--cost", options_.cost, "Limit the cost: 2.50").value("AMOUNT");
   command_.driver_option(options_.driver);
-  command_.option("--model", options_.model, "Passed to the driver").value("NAME");
-  command_.option("--each", options_.each, "A run for each line; - is standard input").value("FILE|-");
-  command_.flag("--one-budget", options_.one_budget, "With --each: one budget for all of them");
-  command_.flag("--wait", options_.wait, "Until it has ended; its exit status is that of the run");
-  command_.flag("--no-wait", options_.no_wait, "With --each: do not wait for room in a full queue");
-  command_.flag("--json", options_.json, "One JSON object per run");
+  command_.option("--model", options_.model, "Choose the model; passed to the driver").value("NAME");
+  command_.option("--each", options_.each, "Submit one run per line; - reads standard input").value("FILE|-");
+  command_.flag("--one-budget", options_.one_budget, "Give all runs of --each one budget together");
+  command_.flag("--wait", options_.wait, "Print the run's output until it ends, and exit with its status");
+  command_.flag("--no-wait", options_.no_wait, "Fail instead of waiting when the queue is full (--each)");
+  command_.flag("--json", options_.json, "Print one JSON object per run");
 }
 
 bool SubmitCommand::chosen() const { return command_.chosen(); }

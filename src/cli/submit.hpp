@@ -1,4 +1,4 @@
-/// `stint submit`: runs for the fleet to carry. One, or one for each line of a file.
+/// `stint submit`: submits one run to the fleet, or one per line of a file.
 #pragma once
 
 #include "cli/command.hpp"

@@ -10,6 +10,7 @@
 #include "stint/combinators.hpp"
 #include "stint/map_bounded.hpp"
 #include "stint/offload.hpp"
+#include "stint/retry_core.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>
@@ -28,24 +29,24 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kBatch = 200;
 constexpr std::size_t kBlock = 64 << 10;
-constexpr Duration kComeAgain = 2s, kComeAgainMax = 30s;
+constexpr BackoffRange kComeAgain{.base = 1s, .cap = 30s};
 constexpr std::size_t kCancelledAtOnce = 16;
 constexpr Duration kBudgetLook = 1s;
 constexpr int kReadMaxMs = 200;
-constexpr std::size_t kQueuedLook = 64;  // so many in a row have not begun: nor have those behind them
+constexpr std::size_t kQueuedLook = 64;  // after so many runs in a row that have not begun, the rest has not either
 
 /// A file or standard input, in pieces.
 class Source {
  public:
-  /// Does not wait for the writer of a named pipe: the reads do.
+  /// Does not wait for the writer of a named pipe: reads do.
   static Result<Source> blocking_open(const std::string& name) {
     if (name == "-") return Source({}, STDIN_FILENO, "standard input");
     os::Fd file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!file) return fail(Errc::invalid, name + ": can't be read; is the name right?");
+    if (!file) return fail(Errc::invalid, name + ": can't be read; check the name");
     const int number = file.get();
     return Source(std::move(file), number, name);
   }
-  /// None: nothing came within `kReadMaxMs`, which bounds how long a cancelled reader waits. Empty: the end.
+  /// None: no bytes within `kReadMaxMs`, which bounds how long a cancelled reader waits. Empty: end of file.
   Result<std::optional<std::string>> blocking_read() {
     pollfd look{.fd = number_, .events = POLLIN, .revents = 0};
     if (::poll(&look, 1, kReadMaxMs) <= 0) return std::nullopt;
@@ -100,7 +101,7 @@ class EachSubmitter {
     co_return exit_;
   }
 
-  /// Until the budget of all is used up.
+  /// Returns when the shared budget is used up.
   Task<> spend() {
     while (true) {
       co_await sleep_for(kBudgetLook);
@@ -108,7 +109,7 @@ class EachSubmitter {
       for (std::size_t i = 0; i < ids_.size() && queued < kQueuedLook; ++i) {
         if (ended_.contains(ids_[i])) continue;
         const auto found = co_await access_.fleet.find(std::string(ids_[i]));
-        if (!found) break;  // who waits for them bears an outage, or ends this
+        if (!found) break;  // wait_for_all() handles outages
         if (!*found) continue;
         const store::Run& run = (*found)->run;
         budget_.see(**found);
@@ -119,9 +120,9 @@ class EachSubmitter {
     }
   }
 
-  /// All of them, also if one can't be: it may be in doubt, or its daemon away.
+  /// Cancels all remaining runs, also if one cancel fails: a run may be in doubt, or its daemon unreachable.
   Task<Result<int>> cancel_rest() {
-    print_error("stint: {}; what is left is cancelled\n", budget_.used_up());
+    print_error("stint: {}; cancelling the remaining runs\n", budget_.used_up());
     std::vector<std::string> left;
     for (const std::string& id : ids_) {
       if (!ended_.contains(id)) left.push_back(id);
@@ -148,9 +149,9 @@ class EachSubmitter {
         refuse(line.number, submission.error());
       }
     }
-    // Those for which there is no room come again, before any that stand behind them.
-    for (Duration pause = kComeAgain; !batch.empty();) {
-      // What was accepted has to be known, if the budget ends meanwhile.
+    // Submissions that found no room are retried before later ones: the order is kept.
+    for (std::uint32_t refusals = 1; !batch.empty(); ++refusals) {
+      // Shielded: if the budget ends meanwhile, cancel_rest() must know every accepted run.
       auto offered = offer(std::move(batch));
       STINT_CO_TRY(std::vector<Submission> left,
                    options_.one_budget ? co_await shield(std::move(offered)) : co_await std::move(offered));
@@ -163,13 +164,13 @@ class EachSubmitter {
       if (!std::exchange(told_full_, true)) {
         print_error("stint: {}; waiting for room\n", printable(full_->describe()));
       }
-      co_await sleep_for(full_->retry_after().value_or(pause));
-      pause = std::min(pause * 2, kComeAgainMax);
+      const Duration wait = backoff(kComeAgain, refusals, access_.system.random());
+      co_await sleep_for(full_->retry_after().value_or(wait));
     }
     co_return Result<>();
   }
 
-  /// Those that found no room.
+  /// Returns the submissions that found no room.
   Task<Result<std::vector<Submission>>> offer(std::vector<Submission> batch) {
     std::vector<engine::Submission> submissions;
     for (const Submission& each : batch) {
@@ -214,7 +215,7 @@ class EachSubmitter {
   }
   void tell() const {
     std::string text = some(accepted_, "run") + " submitted";
-    if (known_ > 0) text += fmt::format(", {} were there already", known_);
+    if (known_ > 0) text += fmt::format(", {} existed already (same key)", known_);
     if (refused_ > 0) text += ", " + some(refused_, "line") + " refused";
     print_error("stint: {}\n", text);
   }
@@ -242,14 +243,14 @@ class EachSubmitter {
   FleetAccess& access_;
   const SubmitOptions& options_;
   const engine::Submission like_;
-  std::optional<TimePoint> ends_;  // of the one budget
+  std::optional<TimePoint> ends_;  // of the shared time budget
   Source source_;
-  BlockingPool& input_;  // reads it
+  BlockingPool& input_;  // reads source_
   LineCutter cutter_;
   std::vector<std::string> ids_;
-  std::size_t told_ = 0;  // how many of them, of their ends
+  std::size_t told_ = 0;  // runs of ids_ whose end was printed
   fleet::EachBudget budget_;
-  std::set<std::string> ended_;  // what they used is known for good
+  std::set<std::string> ended_;  // runs whose usage is final
   std::optional<Error> full_;
   bool told_full_ = false;
   std::uint64_t accepted_ = 0, known_ = 0, refused_ = 0, failed_ = 0;
@@ -259,7 +260,7 @@ class EachSubmitter {
 }  // namespace
 
 Task<Result<int>> submit_each(FleetAccess& access, const SubmitOptions& options, engine::Submission like) {
-  BlockingPool input("input", 1);  // a pipe whose writer is slow must not hold up the budget, or a signal
+  BlockingPool input("input", 1);  // a slow writer of the pipe must not delay the budget or a signal
   STINT_CO_TRY(Source source, co_await offload(input, [&options] { return Source::blocking_open(options.each); }));
   EachSubmitter submitter(access, options, std::move(like), std::move(source), input);
   co_return co_await submitter.run();

@@ -1,4 +1,4 @@
-/// `stint submit --each`: a run for each line of a file or a pipe, in batches, waiting for room where there is none.
+/// `stint submit --each`: submits one run per line of a file or pipe, in batches, and waits while the queue is full.
 #pragma once
 
 #include "cli/fleet_place.hpp"
@@ -6,8 +6,7 @@
 
 namespace stint::cli {
 
-/// `like` is what they share. Gives the exit status: the first thing that went wrong, or that of the runs if they are
-/// waited for.
+/// `like`: what all runs share. Returns the exit status: that of the first error, or of the runs with `--wait`.
 Task<Result<int>> submit_each(FleetAccess& access, const SubmitOptions& options, engine::Submission like);
 
 }  // namespace stint::cli

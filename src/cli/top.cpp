@@ -23,13 +23,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kLookGap = 200ms;  // when much happens: nobody reads faster
+constexpr Duration kLookGap = 200ms;  // at least between two looks: a person reads no faster
 constexpr Duration kLookEvery = 1s, kDrawEvery = 1s;
 constexpr std::uint32_t kWaitingShown = 200;
 constexpr std::uint32_t kRunningShown = 200;
 constexpr os::TerminalSize kPaper{80, 24};
 
-/// The other screen of a terminal, without a cursor. Gives both back when it goes, also when a signal ends the command.
+/// The alternate screen of a terminal, with the cursor hidden. The destructor restores both, also after a signal.
 class Screen {
  public:
   Screen() { put("\033[?1049h\033[?25l\033[2J"); }
@@ -77,7 +77,7 @@ class Top {
   Task<Result<int>> run() {
     auto body = [&](Scope& scope) -> Task<> {
       scope_ = &scope;
-      scope.spawn(hear_keys());
+      scope.spawn(handle_keys());
       scope.spawn(keep_looking());
       co_await draw_until_quit();
       scope.cancel();
@@ -87,12 +87,12 @@ class Top {
   }
 
  private:
-  Task<> hear_keys() {
+  Task<> handle_keys() {
     std::array<char, 64> bytes{};
     KeyReader reader;
     while (true) {
       const auto [error, size] = co_await keyboard_.async_read_some(asio::buffer(bytes), use_task);
-      if (error) co_return;  // it is shown on, and ended by a signal
+      if (error) co_return;  // keys no longer work: the screen stays live until a signal
       for (const Key key : reader.add({bytes.data(), size})) act(view_.press(key));
       changed_.notify();
     }
@@ -113,7 +113,7 @@ class Top {
   }
   Task<> drain() {
     const auto done = co_await access_.fleet.drain({});
-    view_.say(done ? "It drains." : printable(done.error().describe()));
+    view_.say(done ? "The daemon drains." : printable(done.error().describe()));
     changed_.notify();
   }
   Task<> keep_looking() {
@@ -148,14 +148,14 @@ class Top {
   bool quit_ = false;
 };
 
-/// Until a signal ends it.
+/// Prints one object per look, until a signal ends it.
 Task<Result<int>> print_each_look(FleetAccess& access) {
   std::uint64_t seen = co_await access.fleet.changed("", 0, Duration::zero());
   while (true) {
     STINT_CO_TRY(const engine::FleetStatus status, co_await access.fleet.status());
     print_out("{}\n", wire::to_json(status));
     flush_out();
-    if (std::ferror(stdout) != 0) co_return kExitDone;  // it can't be read any more; main() says why
+    if (std::ferror(stdout) != 0) co_return kExitDone;  // stdout is gone; main() reports why
     co_await sleep_for(kLookGap);
     seen = co_await access.fleet.changed("", seen, kLookEvery - kLookGap);
   }
@@ -184,11 +184,12 @@ Task<Result<int>> show_top(FleetAccess& access) {
 
 }  // namespace
 
-TopCommand::TopCommand(CLI::App& app) : command_(app, "top", "The fleet, live: workers, queue, limits, runs, cost") {
+TopCommand::TopCommand(CLI::App& app)
+    : command_(app, "top", "Watch the fleet live: workers, queue, limits, runs, cost") {
   command_.footer(
-      "Keys: ↑ ↓ select a run · c cancels it · d drains the daemon · q quits. Both are asked for again. Without a "
-      "terminal it\nprints one picture.");
-  command_.flag("--json", json_, "One JSON object per look, as of `stint status`");
+      "Keys: ↑ ↓ select a run · c cancels it · d drains the daemon (both ask first) · q quits.\n"
+      "Without a terminal it prints one screen.");
+  command_.flag("--json", json_, "Print one JSON object per look, as `stint status` does");
 }
 
 bool TopCommand::chosen() const { return command_.chosen(); }

@@ -12,8 +12,8 @@ namespace stint::cli {
 namespace {
 
 constexpr std::size_t kHeldMax = 8;      // bytes of one key
-constexpr std::size_t kLimitsShown = 4;  // so that runs have room in 24 rows
-constexpr int kRowsForRuns = 6;          // at least: heads, some runs, the foot
+constexpr std::size_t kLimitsShown = 4;  // leaves room for runs in 24 rows
+constexpr int kRowsForRuns = 6;          // at least: heading, some runs, footer
 
 Key plain_key(char c) noexcept {
   switch (c) {
@@ -38,7 +38,7 @@ Key sequence_key(std::string_view text) noexcept {
   return Key::other;
 }
 
-/// Bytes of the key at the beginning; 0: more have to come.
+/// Bytes of the first key; 0: it is incomplete.
 std::size_t key_size(std::string_view text) noexcept {
   if (text[0] != '\033') return 1;
   if (text.size() < 2) return 0;
@@ -75,7 +75,7 @@ void TopView::update(TopFrame frame) {
   const std::vector<engine::RunView> all = runs();
   const auto found =
       std::ranges::find(all, selected_, [](const engine::RunView& view) -> const std::string& { return view.run.id; });
-  // A run that is gone leaves the selection to who stands in its place.
+  // If the selected run is gone, the run in its row is selected.
   at_ = found != all.end() ? static_cast<std::size_t>(found - all.begin())
                            : std::min(at_, all.empty() ? 0 : all.size() - 1);
   selected_ = all.empty() ? std::string() : all[at_].run.id;
@@ -93,7 +93,7 @@ TopView::Action TopView::press(Key key) {
   if (asked_ != Act::none) {
     const Act asked = std::exchange(asked_, Act::none);
     if (key == Key::yes) return {asked, std::exchange(asked_run_, {})};
-    message_ = "Nothing was done.";
+    message_ = "Not confirmed: nothing was done.";
     return {};
   }
   const auto page = static_cast<std::int64_t>(visible_);
@@ -111,7 +111,7 @@ TopView::Action TopView::press(Key key) {
       if (frame_.daemon) {
         asked_ = Act::drain;
       } else {
-        message_ = "There is no daemon to drain.";
+        message_ = "No daemon runs here: nothing to drain.";
       }
       break;
     case Key::quit: return {Act::quit, {}};
@@ -123,12 +123,12 @@ TopView::Action TopView::press(Key key) {
 
 Line TopView::foot() const {
   if (asked_ == Act::cancel) return Line("Cancel " + printable(asked_run_) + "? y/n", Style::yellow);
-  if (asked_ == Act::drain) return Line("Drain the daemon: nothing new begins, and it ends? y/n", Style::yellow);
+  if (asked_ == Act::drain) return Line("Drain the daemon (no new runs, then exit)? y/n", Style::yellow);
   if (!message_.empty()) return Line(message_);
   return Line("↑↓ select   c cancel   d drain   q quit", Style::dim);
 }
 
-/// One letter each: who is busy is seen at a glance.
+/// One character per worker: # busy, . idle, d draining, ! stale.
 std::vector<Line> TopView::worker_lines() const {
   if (!frame_.status.pool || frame_.status.pool->workers.empty()) return {};
   Line line("  workers  ", Style::dim);
@@ -153,7 +153,7 @@ std::vector<Line> TopView::draw(int columns, int rows, WallTime now) {
   if (static_cast<int>(lines.size()) > most_above) lines.resize(static_cast<std::size_t>(most_above));
   lines.emplace_back();
   const std::vector<engine::RunView> all = runs();
-  const int left = rows - static_cast<int>(lines.size()) - 2;  // the heads and the foot
+  const int left = rows - static_cast<int>(lines.size()) - 2;  // the heading and the footer
   visible_ = static_cast<std::size_t>(std::max(1, left));
   if (at_ < first_) first_ = at_;
   if (at_ >= first_ + visible_) first_ = at_ - visible_ + 1;
@@ -164,7 +164,7 @@ std::vector<Line> TopView::draw(int columns, int rows, WallTime now) {
     Line line(i == at_ ? "> " : "  ", Style::bold);
     lines.push_back(line.add(table[i + 1]));
   }
-  if (all.empty()) lines.emplace_back("  Nothing runs, nothing waits.", Style::dim);
+  if (all.empty()) lines.emplace_back("  No run is running or waiting.", Style::dim);
   while (static_cast<int>(lines.size()) < rows - 1) lines.emplace_back();
   lines.push_back(foot());
   if (static_cast<int>(lines.size()) > rows) lines.resize(static_cast<std::size_t>(std::max(rows, 1)));

@@ -1,4 +1,4 @@
-/// What `stint top` shows, and what its keys do: a picture of the fleet, a selection, a question. Pure.
+/// The screen of `stint top`, and what its keys do: the fleet, a selected run, a confirmation. Pure.
 #pragma once
 
 #include "cli/demo_text.hpp"
@@ -14,7 +14,7 @@ namespace stint::cli {
 
 enum class Key : std::uint8_t { up, down, page_up, page_down, cancel, drain, yes, quit, other };
 
-/// Bytes of a terminal become keys. A sequence that comes in pieces is put together; one that is none is `other`.
+/// Turns bytes from a terminal into keys. Joins sequences that come in pieces; an unknown sequence is `other`.
 class KeyReader {
  public:
   [[nodiscard]] std::vector<Key> add(std::string_view bytes);
@@ -23,7 +23,7 @@ class KeyReader {
   std::string held_;
 };
 
-/// What the fleet said last.
+/// The fleet's last answer.
 struct TopFrame {
   engine::FleetStatus status;
   std::vector<engine::LimitView> limits;
@@ -40,9 +40,9 @@ class TopView {
     std::string run;  ///< of a cancel
   };
 
-  /// The selection stays with its run as long as it is there.
+  /// The selection stays on its run while that is listed.
   void update(TopFrame frame);
-  /// Said below the runs until something else is.
+  /// Shows a message below the runs until the next one.
   void say(std::string message) { message_ = std::move(message); }
   [[nodiscard]] Action press(Key key);
   /// At most `rows` lines of `columns`.
@@ -56,10 +56,10 @@ class TopView {
 
   TopFrame frame_;
   std::string selected_;      // id; empty: the first
-  std::size_t at_ = 0;        // where it stood
-  std::size_t first_ = 0;     // of the runs that are drawn
-  std::size_t visible_ = 10;  // of the runs, when drawn last
-  Act asked_ = Act::none;     // a question waits for y
+  std::size_t at_ = 0;        // row of the selection
+  std::size_t first_ = 0;     // first run that is drawn
+  std::size_t visible_ = 10;  // runs drawn last time
+  Act asked_ = Act::none;     // waits for confirmation with y
   std::string asked_run_;
   std::string message_;
 };

@@ -51,7 +51,7 @@ TEST(KeyReader, sequences_come_in_pieces) {
   EXPECT_TRUE(reader.add("[").empty());
   EXPECT_EQ(reader.add("B"), std::vector{Key::down});
   EXPECT_EQ(reader.add("\033[1;5Cx"), (std::vector{Key::other, Key::other}));
-  EXPECT_EQ(reader.add("\033[111111111").size(), 1U) << "what never ends is no key";
+  EXPECT_EQ(reader.add("\033[111111111").size(), 1U) << "an unfinished sequence is not a key";
 }
 
 TEST(TopView, fits_and_shows_the_selected_run) {
@@ -83,14 +83,14 @@ TEST(TopView, the_selection_stays_with_its_run) {
   EXPECT_EQ(selected(view), "run2");
   next.running.pop_back();
   view.update(next);
-  EXPECT_EQ(selected(view), "run3") << "who stands in its place";
+  EXPECT_EQ(selected(view), "run3") << "the run in its row";
   view.update(frame_of(0, 0));
   EXPECT_EQ(selected(view), "");
   EXPECT_EQ(view.press(Key::cancel).act, Act::none);
   EXPECT_EQ(view.press(Key::yes).act, Act::none);
 }
 
-TEST(TopView, what_can_not_be_undone_is_asked_for) {
+TEST(TopView, asks_before_an_action_that_can_not_be_undone) {
   TopView view;
   view.update(frame_of(2, 0));
   (void)view.press(Key::down);
@@ -126,7 +126,7 @@ TEST(StatusText, advises_only_when_there_is_something_to_do) {
     return advice(status);
   };
   EXPECT_EQ(at(0.5, 3), "");
-  EXPECT_EQ(at(0.9, 3), "90 % of the workers are busy and 3 runs could start: `stint scale 5` adds some");
+  EXPECT_EQ(at(0.9, 3), "90 % of the workers are busy and 3 runs could start: `stint scale 5` adds workers");
   EXPECT_NE(at(0.1, 0).find("`stint scale` makes the pool smaller"), std::string::npos);
   status.pool->bounds = {2, 50};
   EXPECT_NE(at(0.9, 3).find("grows by itself"), std::string::npos);
@@ -137,7 +137,7 @@ TEST(StatusText, advises_only_when_there_is_something_to_do) {
   EXPECT_EQ(advice(status), "");
 }
 
-TEST(StatusText, limits_are_shown_if_somebody_cares) {
+TEST(StatusText, shows_limits_that_are_held_waited_for_or_paused) {
   std::vector<engine::LimitView> limits(3);
   limits[0].name = "idle";
   limits[0].capacity = 3;

@@ -21,7 +21,7 @@ int print_list(const std::filesystem::path& state, bool json) {
   if (records->empty()) print_out("Nothing is trusted.\n");
   for (const agent::TrustRecord& record : *records) {
     print_out("{}{}\n", printable(record.identity.string()),
-              record.holds ? "" : "  (no longer: something else is there, or nothing)");
+              record.holds ? "" : "  (no longer valid: the folder is gone, or another one)");
   }
   return kExitDone;
 }
@@ -29,14 +29,13 @@ int print_list(const std::filesystem::path& state, bool json) {
 }  // namespace
 
 TrustCommand::TrustCommand(CLI::App& app)
-    : command_(app, "trust", "Let the commands of this checkout run on this machine") {
+    : command_(app, "trust", "Trust this checkout: let its commands run on this machine") {
   command_.footer(
-      "A clone can hold commands, arguments for agent CLIs, a gate and addresses that keys are sent to. They are used "
-      "only\n"
-      "after `stint trust` was said for the repository, once. It covers all its worktrees and later changes.");
-  const Option list = command_.flag("--list", list_, "What is trusted");
-  command_.flag("--revoke", revoke_, "Take it back for this repository").excludes(list);
-  command_.flag("--json", json_, "One JSON object");
+      "A clone can contain commands, arguments for agent CLIs, a gate command and addresses that keys are sent to.\n"
+      "Stint uses them only after `stint trust`, once per repository. It covers all worktrees and later changes.");
+  const Option list = command_.flag("--list", list_, "List what is trusted");
+  command_.flag("--revoke", revoke_, "Revoke the trust of this repository").excludes(list);
+  command_.flag("--json", json_, "Print one JSON object");
 }
 
 bool TrustCommand::chosen() const { return command_.chosen(); }
@@ -50,7 +49,7 @@ int TrustCommand::run() {
   if (!project) return complain(project.error());
   if (!revoke_ && environment.variables.contains("STINT_RUN")) {
     return complain(
-        {Errc::denied, "an agent can't say what is trusted: STINT_RUN is set. A person says it, in a shell of theirs"});
+        {Errc::denied, "STINT_RUN is set: an agent can't grant trust. Run `stint trust` in a shell of your own"});
   }
 
   const agent::LoadedSettings loaded = agent::blocking_load_settings(project->root, environment.variables);
@@ -75,13 +74,13 @@ int TrustCommand::run() {
     print_out("{} {}\n", root, changed ? "is no longer trusted." : "was not trusted.");
     return kExitDone;
   }
-  print_out("{} is trusted. What may run or be used from now on, and what later changes add to it:\n", root);
+  print_out("{} is trusted. These may run or be used from now on, and what later changes add:\n", root);
   for (const agent::TrustedThing& thing : answer.things) {
     print_out("  {}  {}\n", printable(thing.what),
               Line("(" + printable(thing.where) + ")", Style::dim).str(environment.colour));
   }
   if (answer.things.empty()) print_out("  nothing yet\n");
-  print_out("`stint trust --revoke` takes it back.\n");
+  print_out("`stint trust --revoke` revokes it.\n");
   return kExitDone;
 }
 

@@ -1,4 +1,4 @@
-/// `stint trust`: lets the commands of this checkout run on this machine, or takes that back.
+/// `stint trust`: lets the commands of this checkout run on this machine, lists what is trusted, or revokes it.
 #pragma once
 
 #include "cli/command.hpp"

@@ -50,8 +50,8 @@ Result<limit::HostRequest> parse_request(const std::string& text, const limit::H
   }
   if (configured && asked && *configured != *asked) {
     return fail(Errc::invalid,
-                fmt::format("{} asks for {}, but {} says {}. Leave out '={}', or change the configuration", text,
-                            *asked, describe(place.settings.limits.find(name)->second.origin), *configured, *asked));
+                fmt::format("{} asks for {}, but {} sets {}. Leave out '={}', or change the setting", text, *asked,
+                            describe(place.settings.limits.find(name)->second.origin), *configured, *asked));
   }
   STINT_TRY(limit::HostLimit limit, place.homes.find(name, configured.value_or(asked.value_or(1))));
   limit.asked = asked && !configured;
@@ -64,7 +64,7 @@ Result<limit::HostRequest> parse_request(const std::string& text, const limit::H
 
 }  // namespace
 
-/// One call: waits for the permits, runs the command under a warden, passes signals on.
+/// One call of `stint with`: waits for the permits, runs the command under a warden, forwards signals.
 class WithRun {
  public:
   WithRun(Reactor& reactor, const domain::System& system, const WithOptions& options)
@@ -82,9 +82,9 @@ class WithRun {
   };
   Task<> run(std::vector<limit::HostRequest> requests, Times times) {
     auto body = [&](Scope& scope) -> Task<> {
-      scope.spawn(hear_signals());
+      scope.spawn(handle_signals());
       status_ = co_await carry(std::move(requests), times);
-      scope.cancel();  // not signals_.cancel(): a signal that has just come would make it wait for the next
+      scope.cancel();  // not signals_.cancel(): after a signal that just arrived the loop would wait for another
     };
     (void)co_await with_scope(std::ref(body));
   }
@@ -123,18 +123,16 @@ class WithRun {
     start.lease = times.lease;
     start.grace = times.grace;
     start.copy = true;
-    listen_for(SIGTSTP);  // before, a stopped waiter is passed over in the line; from here on the warden must know
+    // Only from here on: the warden must know of a stop. A process that is stopped while it waits just loses its turn.
+    listen_for(SIGTSTP);
     auto ward = driver::Ward::start(wardens_, start);
     if (!ward) co_return fail_with(kFailed, ward.error());
     ward_ = ward->get();
     const driver::Ended ended = co_await ward_->ended();
     const std::string left = ward_->left();
     ward_ = nullptr;
-    if (!left.empty()) {  // the next to ask for the permit finds out whether it is gone
-      co_return fail_with(kFailed, Error(Errc::failed,
-                                         "some processes do not end, not even by SIGKILL, and keep their "
-                                         "permits: " +
-                                             left));
+    if (!left.empty()) {  // the next process that takes the permit checks whether they are gone
+      co_return fail_with(kFailed, Error(Errc::failed, "processes survived SIGKILL and keep their permits: " + left));
     }
     permit.release();
     co_return status_of(ended);
@@ -146,24 +144,25 @@ class WithRun {
                        os::system_error(options_.command.front(), ended.start_errno));
     }
     if (ended.by_lease) {
-      return fail_with(kFailed, Error(Errc::failed, "stopped for longer than the lease; the command was ended"));
+      return fail_with(
+          kFailed, Error(Errc::failed, "stint was stopped for longer than --lease, so the warden ended the command"));
     }
     if (ended.by_stint && last_signal_ == 0) {
       return fail_with(kFailed, Error(Errc::failed,
-                                      "the command's warden was killed; the command was ended, and what it "
-                                      "had done by then is unknown"));
+                                      "the command's warden was killed and the command ended; what the "
+                                      "command did is unknown"));
     }
     if (ended.by_stint) return kBySignal + SIGKILL;
     const int status = ended.wait_status;
     return WIFSIGNALED(status) ? kBySignal + WTERMSIG(status) : WEXITSTATUS(status);
   }
 
-  /// What the caller ignores (nohup) stays ignored, for the command, too: exec resets only what has a handler.
+  /// A signal that the caller ignores (nohup) stays ignored, also in the command: exec resets only handled signals.
   void listen_for(int signal) {
     if (!os::ignores(signal)) signals_.add(signal);
   }
 
-  Task<> hear_signals() {
+  Task<> handle_signals() {
     while (true) {
       const auto [error, signal] = co_await signals_.async_wait(use_task);
       if (error) co_return;
@@ -180,7 +179,7 @@ class WithRun {
     }
   }
 
-  /// Ctrl-Z: the command stops by itself, as it is in the terminal's foreground group, too.
+  /// Ctrl-Z. The command is in the terminal's foreground group too, so the kernel stops it.
   void stop() {
     if (ward_ != nullptr) ward_->pause();
     ::raise(SIGSTOP);
@@ -205,27 +204,27 @@ class WithRun {
 WithCommand::WithCommand(CLI::App& app)
     : command_(app, "with", "Run any command under host limits: stint with gpu=2 -- ./train.sh") {
   command_.footer(
-      "N is what the configuration says ([limits] in stint.toml), else =N, else 1. Several limits are taken in a "
-      "fixed\n"
-      "order, so that no two commands wait for each other. The permits are free again when the command and everything\n"
-      "it started are gone, also if stint is killed.\n"
+      "The capacity is that of [limits] in stint.toml, else N, else 1. Several limits are taken in a fixed order, so "
+      "that\n"
+      "no two commands wait for each other. The permits are free again when the command and everything it started are\n"
+      "gone, also if stint is killed.\n"
       "Exit status: the command's own; 124 no permit in time; 125 stint failed; 126, 127 as env; 128+n by signal n.");
-  command_.option("NAME", options_.limits, "A limit, or several").required().value("[=N]…");
-  command_.option("--weight", options_.weight, "How many permits of each limit it takes")
+  command_.option("NAME", options_.limits, "Name one or more limits").required().value("[=N]…");
+  command_.option("--weight", options_.weight, "Take this many permits of each limit")
       .whole(1U, domain::kPermitsMax)
       .shows_default();
   const Option timeout =
-      command_.option("--timeout", options_.timeout, "Wait no longer for a permit: 30s, 5m").value("DURATION");
-  command_.flag("--no-wait", options_.no_wait, "Say no at once if there is no free permit").excludes(timeout);
-  command_.option("--label", options_.label, "Who holds it, in listings; default: the command").value("TEXT");
-  command_.option("--grace", options_.grace, "Between the polite signal and SIGKILL, when it is ended")
+      command_.option("--timeout", options_.timeout, "Wait at most this long for a permit: 30s, 5m").value("DURATION");
+  command_.flag("--no-wait", options_.no_wait, "Fail at once if no permit is free").excludes(timeout);
+  command_.option("--label", options_.label, "Show this name as the holder; default: the command").value("TEXT");
+  command_.option("--grace", options_.grace, "Wait this long between the first signal and SIGKILL")
       .value("DURATION")
       .shows_default();
-  command_.option("--lease", options_.lease, "If stint is frozen for so long, the command is ended")
+  command_.option("--lease", options_.lease, "End the command if stint is frozen for this long")
       .value("DURATION")
       .shows_default();
-  command_.flag("--no-cgroup", options_.no_cgroup, "End processes by walks through /proc alone");
-  command_.flag("--no-inotify", options_.no_inotify, "Wait by polling alone");
+  command_.flag("--no-cgroup", options_.no_cgroup, "Find processes by /proc only, without a cgroup");
+  command_.flag("--no-inotify", options_.no_inotify, "Wait by polling, without inotify");
 }
 
 bool WithCommand::chosen() const { return command_.chosen(); }
@@ -257,12 +256,12 @@ int WithCommand::run(const domain::System& system, std::vector<std::string> comm
     requests.push_back(std::move(*request));
   }
   os::become_subreaper();
-  os::raise_descriptor_limit();  // a descriptor for each slot; the command gets the limit that was
+  os::raise_descriptor_limit();  // one descriptor per slot; the command gets the original limit
   std::uint64_t slots = 0;
   for (const limit::HostRequest& request : requests) slots += limit::capacity_now(request.limit);
   if (const std::size_t most = os::descriptors().most; slots > most) {
     return fail_with(kFailed,
-                     Error(Errc::exhausted, fmt::format("{} slots need as many file descriptors, and this process "
+                     Error(Errc::exhausted, fmt::format("{} slots need one file descriptor each, and this process "
                                                         "may have {}. Raise `ulimit -Hn`",
                                                         slots, most)));
   }

@@ -28,7 +28,7 @@ class WithCommand {
   explicit WithCommand(CLI::App& app);
   [[nodiscard]] bool chosen() const;
   /// The command's status; 124 no permit in time, 125 Stint failed, 126 and 127 as env(1), 128+n ended by a signal.
-  /// `command` is what stood after `--`.
+  /// `command`: the words after `--`.
   int run(const domain::System& system, std::vector<std::string> command);
 
  private:

@@ -14,8 +14,8 @@ std::vector<TextSpan> passwords_in(std::string_view address) {
   const std::size_t scheme = address.find(kScheme);
   if (scheme == std::string_view::npos) return found;
   const std::size_t begin = scheme + kScheme.size();
-  // As libpq reads it: the user ends at an `@` before the first `/`, and a password may have `?` and `#` in it. What
-  // stands before a further `@` of the same authority is taken for a part of it, too.
+  // As libpq parses it: the user ends at an `@` before the first `/`, and a password may contain `?` and `#`. Text
+  // before a further `@` of the same authority counts as part of the password too.
   std::size_t query = address.find('?', begin);
   const std::size_t first = address.substr(0, address.find('/', begin)).find('@', begin);
   if (first != std::string_view::npos) {

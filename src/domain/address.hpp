@@ -1,4 +1,4 @@
-/// Where an address such as `postgres://user:password@host/name?password=…` has its secrets. Pure.
+/// Finds the secrets in an address such as `postgres://user:password@host/name?password=…`. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ struct TextSpan {
   friend bool operator==(const TextSpan&, const TextSpan&) = default;
 };
 
-/// The passwords in it, as they are written (percent-encoded or not), in their order. None if it has no `://`.
+/// The passwords in the address, as written (percent-encoded or not), in order. None if it has no `://`.
 [[nodiscard]] std::vector<TextSpan> passwords_in(std::string_view address);
 
 }  // namespace stint::domain

@@ -1,6 +1,6 @@
-/// An agent as plain values: what its file says, checked and with units resolved. Whoever reads files makes these
-/// (`agent/`); queue, limits, drivers and the loop only look at them. What the file leaves out is empty here: defaults
-/// come from the settings, later.
+/// An agent as plain values: the content of its file, checked and with units resolved. `agent/` parses files into them;
+/// queue, limits, drivers and the loop only read them. A field that the file leaves out is empty here: the settings
+/// provide defaults later.
 #pragma once
 
 #include "domain/driver_descriptor.hpp"
@@ -18,17 +18,17 @@ namespace stint::domain {
 /// Above this a capacity or a weight is a mistake: every permit of a host is a lock file.
 inline constexpr std::uint32_t kPermitsMax = 10'000;
 inline constexpr std::size_t kAgentNameMax = 64;
-/// The name of runs without an agent's file (`stint run -p`). Reserved: a file of that name would decide for them.
+/// The agent name of runs without an agent file (`stint run -p`). Reserved: a file of that name would apply to them.
 inline constexpr std::string_view kPromptAgent = "prompt";
 
 enum class Permissions : std::uint8_t { read, edit, full };
 enum class OnCrash : std::uint8_t { resume, rerun, doubt };
-/// Where a CLI keeps its login and its conversations: the user's, or one for each permit of the agent, so that sessions
-/// side by side don't write into the same files.
+/// Where a CLI keeps its login and its conversations: in the user's home, or in one per permit of the agent, so that
+/// concurrent sessions don't write into the same files.
 enum class AgentHome : std::uint8_t { shared, slot };
-/// How often a tool may be called with the same effect: see the retry rules.
+/// Whether a tool call may be repeated: see the retry rules.
 enum class ToolClass : std::uint8_t { read, idempotent, keyed, once };
-/// Whose format a file is in. In order of precedence: of two agents of one name the earlier hides the later.
+/// The format of an agent file. In order of precedence: of two agents with one name the earlier hides the later.
 enum class Dialect : std::uint8_t { stint, coven, claude, gemini, opencode, github };
 
 [[nodiscard]] std::string_view to_string(Permissions permissions) noexcept;
@@ -46,25 +46,25 @@ struct ArgumentSpec {
   friend bool operator==(const ArgumentSpec&, const ArgumentSpec&) = default;
 };
 
-/// The values of a run's arguments. One that was given several times has several.
+/// The values of a run's arguments. An argument that was given several times has several values.
 using ArgumentValues = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 struct LimitRequest {
   std::string name;
   std::uint32_t weight = 1;
-  int line = 0;  ///< of the file, for messages
+  int line = 0;  ///< in the file, for messages
 
   friend bool operator==(const LimitRequest&, const LimitRequest&) = default;
 };
 
-/// Absent: not bounded by this agent.
+/// An absent bound: not bounded by this agent.
 struct BudgetSpec {
   std::optional<Duration> time{};
   std::optional<std::int64_t> attempts{};
   std::optional<std::int64_t> tokens{};
   std::optional<std::int64_t> cost_micros{};
 
-  /// What is absent here, from there.
+  /// Takes bounds that are absent here from `other`.
   [[nodiscard]] BudgetSpec or_else(const BudgetSpec& other) const {
     return {.time = time ? time : other.time,
             .attempts = attempts ? attempts : other.attempts,
@@ -102,7 +102,7 @@ struct TemplateText {
 
 struct Agent {
   std::string name;
-  std::string file;  ///< as messages name it
+  std::string file;  ///< its path, as shown in messages
   Dialect dialect = Dialect::stint;
   std::string description;
   std::vector<ArgumentSpec> args;
@@ -124,9 +124,9 @@ struct Agent {
   int priority = 0;
   TemplateText title;
   TemplateText prompt;
-  /// Foreign files: their body is what the agent is, not what it is asked to do. Verbatim, no template.
+  /// The body of a foreign file describes the agent, not its task. Verbatim, not a template.
   std::string system_prompt;
-  std::optional<std::vector<std::string>> tool_names;  ///< of a CLI's own tools; absent: all
+  std::optional<std::vector<std::string>> tool_names;  ///< allowed tools of the CLI itself; absent: all
   std::vector<std::string> tool_names_denied;
   std::optional<std::uint32_t> turns_max;
 };
@@ -140,8 +140,8 @@ struct Agent {
 [[nodiscard]] bool is_argument_name(std::string_view name) noexcept;
 /// `[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}`, without "..": a limit's name becomes part of a file's name.
 [[nodiscard]] bool is_limit_name(std::string_view name) noexcept;
-/// `account:anthropic` of `account.anthropic`: in file names ':' is written as '.', and one limit has one name. Empty:
-/// the name is none of a file. Of `agent`, `account` and `model`.
+/// Returns `account:anthropic` for `account.anthropic`: file names have '.' in place of ':'. Only for the prefixes
+/// `agent`, `account` and `model`. Empty: the name has none of them.
 [[nodiscard]] std::string limit_of_file_name(std::string_view name);
 
 }  // namespace stint::domain

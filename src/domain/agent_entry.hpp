@@ -1,9 +1,6 @@
-/// What a store has to know of an agent: the limits that it counts for the agent's runs, and the bounds of its queue.
+/// An agent as the store knows it: the limits that the store counts for the agent's runs, and the bounds of its queue.
 #pragma once
 
-#include "stint/time.hpp"
-
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,15 +14,13 @@ struct LimitUse {
   friend bool operator==(const LimitUse&, const LimitUse&) = default;
 };
 
-/// What a store has to know of an agent. A run keeps the limits with which it was claimed.
+/// A run keeps the limits with which it was claimed.
 struct AgentEntry {
   std::string name;
   std::vector<LimitUse> limits;  ///< counted and paused by the store, in addition to those of the host
   std::uint32_t queued_max = 200;
   std::uint32_t attempts_max = 3;
   std::uint32_t lost_max = 3;
-  Duration backoff_base = std::chrono::milliseconds(500);
-  Duration backoff_cap = std::chrono::seconds(8);
 
   friend bool operator==(const AgentEntry&, const AgentEntry&) = default;
 };

@@ -24,7 +24,7 @@ TEST(LimitName, never_leaves_its_folder) {
   }
 }
 
-TEST(ArgumentName, begins_with_a_letter_so_that_no_value_is_taken_for_one) {
+TEST(ArgumentName, begins_with_a_letter_so_that_a_value_is_not_mistaken_for_it) {
   for (const char* const good : {"pr", "Focus", "_x", "a-b", "a1"}) EXPECT_TRUE(is_argument_name(good)) << good;
   for (const char* const bad : {"", "1a", "a.b", "http://x", "a b", "-a"}) EXPECT_FALSE(is_argument_name(bad)) << bad;
 }

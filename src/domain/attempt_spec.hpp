@@ -1,5 +1,5 @@
-/// What one attempt does, resolved from the agent's file, the settings and the checkout as they are when it begins:
-/// templates are rendered and trust is decided. Drivers take it as it is and read no files of the project.
+/// What one attempt does, resolved from the agent file, the settings and the checkout when the attempt begins:
+/// templates are rendered and trust is decided. Drivers use it as it is and read no files of the project.
 #pragma once
 
 #include "domain/agent.hpp"
@@ -13,23 +13,23 @@
 
 namespace stint::domain {
 
-/// What the agent is told to do, with which model, tools and budget: the same for every driver.
+/// The prompt, model, tools and budget of an attempt: the same for every driver.
 struct Invocation {
   std::string prompt;
   std::string system_prompt;             ///< added to the driver's own
   std::string model;                     ///< empty: the driver's default
-  std::string program;                   ///< instead of the CLI's usual name
+  std::string program;                   ///< overrides the CLI's usual name
   std::vector<std::string> driver_args;  ///< verbatim, before the driver's own
   std::vector<std::string> command;      ///< of the driver `command`: an argv, rendered
   Permissions permissions = Permissions::edit;
-  std::optional<std::vector<std::string>> tools;  ///< that it may use; absent: all that the permissions allow
+  std::optional<std::vector<std::string>> tools;  ///< allowed tools; absent: all that the permissions allow
   std::vector<std::string> tools_denied;
-  /// False: settings, hooks, MCP servers and instructions of the folder that it works in are not read.
+  /// False: the CLI does not read settings, hooks, MCP servers and instructions of the folder that it works in.
   bool reads_checkout = false;
   std::optional<int> turns_max;
   std::optional<std::int64_t> tokens_max;  ///< what is left of the budget
   std::optional<std::int64_t> cost_micros_max;
-  Price price;  ///< of the model, as the settings have it: for a driver that is told no cost
+  Price price;  ///< of the model, from the settings: for a driver that gets tokens only, no cost
 
   std::string conversation;      ///< to continue; empty: a new one
   Usage usage_before;            ///< of that conversation: Codex counts it again
@@ -39,13 +39,13 @@ struct Invocation {
 struct AttemptSpec {
   std::string driver;  ///< by its registered name
   Invocation invocation;
-  std::vector<std::string> secrets;  ///< of this run alone: masked in all that it says
+  std::vector<std::string> secrets;  ///< of this run alone: masked in its output
   std::string note;                  ///< recorded before the work begins; empty: none
 
   // For drivers that start processes.
-  std::string directory;                 ///< empty: that of this process
+  std::string directory;                 ///< working directory; empty: that of this process
   std::vector<std::string> environment;  ///< changes to that of this process: `NAME=value`, or `NAME` to unset
-  std::optional<Duration> idle_timeout;  ///< without a sign of life for so long it counts as stalled
+  std::optional<Duration> idle_timeout;  ///< after so long without a sign of life it is stalled
   std::uint64_t memory_bytes_max = 0;    ///< of all its processes together; 0: not bounded
 };
 

@@ -1,5 +1,5 @@
-/// Which budgets can be held for which agent CLI. Pure: one rule, asked before a run is accepted, since a budget that
-/// is only counted when it is overspent is none.
+/// Which budgets can be enforced for which driver. Pure. Checked before a run is accepted: a budget that is counted
+/// only after it was overspent enforces nothing.
 #pragma once
 
 #include "domain/agent.hpp"
@@ -9,15 +9,15 @@
 
 namespace stint::domain {
 
-/// What is asked of a run's driver.
+/// The facts about a run that decide it.
 struct BudgetQuestion {
   const DriverDescriptor& driver;
-  BudgetSpec budget;        ///< the run's whole one
-  bool has_price = false;   ///< the settings have one, for its model or its driver
+  BudgetSpec budget;        ///< of the whole run
+  bool has_price = false;   ///< the settings have a price for its model or its driver
   bool bounds_day = false;  ///< `budget.cost_per_day` is set
 };
 
-/// Why a run must not begin with that budget, and what to do about it; nothing: it can be held.
+/// Why the budget can't be enforced, and what to do about it; none: it can.
 [[nodiscard]] std::optional<std::string> why_not_held(const BudgetQuestion& question);
 
 }  // namespace stint::domain

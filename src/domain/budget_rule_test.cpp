@@ -7,12 +7,12 @@
 namespace stint::domain {
 namespace {
 
-TEST(BudgetRule, a_budget_that_can_not_be_held_is_named_with_the_way_out) {
+TEST(BudgetRule, a_budget_that_can_not_be_enforced_is_refused_with_a_remedy) {
   struct Case {
     std::string_view driver;
     BudgetSpec budget;
     bool has_price, bounds_day;
-    std::string_view part;  ///< of the reason; empty: it is held
+    std::string_view part;  ///< of the reason; empty: it is enforced
   };
   const BudgetSpec none, tokens{.tokens = 1000}, cost{.cost_micros = 5};
   for (const Case& test : {
@@ -23,8 +23,8 @@ TEST(BudgetRule, a_budget_that_can_not_be_held_is_named_with_the_way_out) {
            Case{"codex", cost, false, false, "models.codex"},
            Case{"codex", none, false, true, "budget.cost_per_day"},
            Case{"codex", none, true, true, ""},
-           Case{"gemini", tokens, true, false, "a budget of tokens can't be held for gemini"},
-           Case{"gemini", cost, true, false, "a budget of cost can't be held for gemini"},
+           Case{"gemini", tokens, true, false, "a token budget can't be enforced for gemini"},
+           Case{"gemini", cost, true, false, "a cost budget can't be enforced for gemini"},
            Case{"gemini", none, true, true, ""},
            Case{"gemini", none, false, true, "models.gemini"},
            Case{"command", tokens, false, true, ""},
@@ -38,7 +38,7 @@ TEST(BudgetRule, a_budget_that_can_not_be_held_is_named_with_the_way_out) {
   }
 }
 
-TEST(Price, tokens_cost_what_the_settings_say) {
+TEST(Price, is_computed_from_the_settings) {
   Price price;
   price.input = 3'000'000;
   price.output = 15'000'000;

@@ -1,9 +1,10 @@
 /// The ports of an attempt: the planner that resolves it, the driver that does its work, the permits of this host that
-/// it needs first, and what lost attempts left alive. `driver/` and `limit/` implement them; the simulator has its own.
+/// it needs first, and the processes that lost attempts left alive. `driver/`, `limit/` and `project/` implement them;
+/// the simulator has its own.
 ///
-/// A driver need not start processes. What the ports know of processes is optional: an in-process driver ignores the
-/// last part of WorkOrder, reports `streams_closed` instead of `processes_ended`, and leaves no survivors. Permits that
-/// have no descriptors to pass on are held by the worker until Work::run has returned.
+/// A driver need not start processes, and the parts of the ports about processes are optional: an in-process driver
+/// ignores the last part of WorkOrder, reports `streams_closed` instead of `processes_ended`, and leaves no survivors.
+/// The worker holds permits without descriptors until Work::run has returned.
 #pragma once
 
 #include "domain/agent.hpp"
@@ -25,9 +26,9 @@
 
 namespace stint::domain {
 
-/// What a run was asked to do, beyond what its agent's file says.
+/// The input of a run: what its submission adds to or changes in the agent file.
 struct RunInput {
-  /// The budget of a run above it, on which it draws as well.
+  /// The budget of a run above this one, on which this one draws as well.
   struct BudgetAbove {
     std::string run;
     BudgetSpec budget;  ///< tokens and cost
@@ -42,16 +43,16 @@ struct RunInput {
   std::vector<BudgetAbove> budgets_above;
   std::string directory;  ///< where it runs; empty: the project's root
   std::string retry_of;   ///< the id of the run that it repeats
-  std::string trace;      ///< of what it belongs to, 32 hexadecimal digits
-  std::string asked;      ///< of one with a key: a digest of what its caller asked for, before any default
+  std::string trace;      ///< id of the trace that it belongs to, 32 hexadecimal digits
+  std::string asked;      ///< with an idempotency key: a digest of the submission, before any default
 };
 
-/// What earlier attempts of a run left behind, and its result in the end.
+/// What earlier attempts of a run left for the next one, and the result of the run in the end.
 struct RunMemo {
   std::string text;  ///< the answer
   Usage usage;       ///< of all attempts
   std::string conversation;
-  bool resumes = false;  ///< the next attempt goes on with it
+  bool resumes = false;  ///< the next attempt continues it
   std::vector<Denial> denials;
   OutcomeKind last = OutcomeKind::crashed;
   std::uint32_t processes_ended = 0;  ///< the receipt of the last attempt's end
@@ -59,51 +60,51 @@ struct RunMemo {
   Duration ending{};
 };
 
-/// One attempt, as a driver gets it.
+/// One attempt, as the worker hands it to a driver.
 struct WorkOrder {
   std::string run;
   std::int64_t fence = 0;
   std::uint32_t attempt = 1;
   std::string agent;
   RunInput input;
-  std::string conversation;      ///< to continue; empty: a new one
-  bool may_be_unknown = false;   ///< that conversation: its id was chosen, and perhaps it never began
-  std::string new_conversation;  ///< the id of the one to begin, which the store has; empty: the driver's choice
-  std::string interrupted;       ///< why the conversation is continued, for the agent
-  Usage usage_before;            ///< of earlier attempts
-  BudgetSpec budget;             ///< of the whole run: what is left follows from usage_before
-  AttemptSpec spec;              ///< made by the planner from all of the above
+  std::string conversation;                 ///< to continue; empty: a new one
+  bool conversation_may_not_exist = false;  ///< the one to continue: its id was chosen, but it may never have begun
+  std::string new_conversation;             ///< id of the one to begin, which the store has; empty: the driver chooses
+  std::string interrupted;                  ///< why the conversation is continued, for the agent
+  Usage usage_before;                       ///< of earlier attempts
+  BudgetSpec budget;                        ///< of the whole run: what is left follows from usage_before
+  AttemptSpec spec;                         ///< made by the planner from all of the above
 
-  // For drivers that start processes; others ignore it.
+  // For drivers that start processes; others ignore these fields.
   bool after_loss = false;            ///< a node that owned the run died: processes of its attempt may be alive
   std::vector<int> descriptors;       ///< of host permits, to be kept open as long as a process is alive
   std::optional<std::uint32_t> slot;  ///< of the agent's own limit
 
-  /// Names the attempt. Its processes carry it in their environment.
+  /// The mark of the attempt. Its processes have it in their environment.
   [[nodiscard]] std::string mark() const { return run + ":" + std::to_string(fence); }
 };
 
 struct WorkReport {
   Outcome outcome;
-  bool begun = true;         ///< false: nothing was started, and nothing has changed
-  bool starved = false;      ///< not begun for lack of descriptors, processes or memory: it can begin later
-  bool tools_used = false;   ///< it began to do something: its effects are not known to be none
-  bool never_began = false;  ///< the conversation to continue, whose id was only chosen, does not exist
+  bool begun = true;                  ///< false: nothing was started, and nothing has changed
+  bool starved = false;               ///< not begun for lack of descriptors, processes or memory: it can begin later
+  bool tools_used = false;            ///< it began to use tools: it may have had effects
+  bool conversation_missing = false;  ///< the conversation to continue, whose id was only chosen, does not exist
 
   // The receipt: what had to be ended.
   std::uint32_t processes_ended = 0;
   std::uint32_t streams_closed = 0;
   Duration ending{};  ///< from the first request to end until nothing was left
-  bool left = false;  ///< some of it could not be ended: permits of this host stay taken until it is gone
+  bool left = false;  ///< some of it could not be ended: permits of this host stay held until it is gone
 };
 
-/// What an attempt tells while it runs.
-struct WorkNews {
+/// What an attempt reports while it runs.
+struct WorkUpdate {
   static constexpr std::size_t kTextMax = 64 << 10;  // of one piece
   enum class Kind : std::uint8_t { text, tool, note, conversation, usage, span, life };
   Kind kind = Kind::life;
   std::string text;
-  Usage usage;                 ///< of kind usage: of the attempt so far; never less than what was told before
+  Usage usage;                 ///< of kind usage: of the attempt so far; never less than in the update before
   std::optional<Span> span{};  ///< of kind span
 };
 
@@ -115,14 +116,15 @@ class WorkContext {
   WorkContext(const WorkContext&) = delete;
   WorkContext& operator=(const WorkContext&) = delete;
 
-  /// Never waits: `Work::hold` is the back-pressure. Not after `Work::run` has returned.
-  virtual void tell(const WorkNews& news) = 0;
-  /// Before a call whose effects must not be repeated. Returns when the store knows that the effects of the attempt may
-  /// be unknown: if this node dies from here on, the run is put in doubt. Calls nest. Fails if the store could not be
-  /// told, or the run was stopped or has another owner: then the call must not be made.
+  /// Passes an update to the worker. Never waits: `Work::hold` is the back-pressure. Must not be called after
+  /// `Work::run` has returned.
+  virtual void publish(const WorkUpdate& update) = 0;
+  /// Called before a call whose effects must not be repeated. Returns when the store has the mark that the effects of
+  /// the attempt may be unknown: if this node dies from here on, the run goes in doubt. Calls nest. Fails if the mark
+  /// could not be stored, or the run was stopped or has another owner: then the call must not be made.
   virtual Task<Result<>> effects_unknown() = 0;
-  /// The outcome of that call is known. Fails if the store could not be told: a loss of this node then still puts the
-  /// run in doubt, and nothing else is wrong.
+  /// Called when the outcome of that call is known. Fails if the mark could not be cleared: then a crash of this node
+  /// still puts the run in doubt, and nothing else is wrong.
   virtual Task<Result<>> effects_known() = 0;
   /// Waits for a permit of a limit of this process, for one call of the attempt. Fails with Errc::invalid if there is
   /// no such limit, or `weight` is above its capacity.
@@ -136,18 +138,18 @@ class Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  /// Once; returns when nothing of the work is alive. Fails only if nothing was begun. If the awaiting chain is
-  /// stopped, the work is ended before the stop passes on. A pointer, never null: it keeps the frames of waiting
-  /// callers small.
+  /// Called once; returns when nothing of the work is alive. Fails only if nothing was begun. If the awaiting chain is
+  /// stopped, the work is ended before the stop passes on. The result is a pointer, never null, to keep the frames of
+  /// waiting callers small.
   virtual Task<Result<std::unique_ptr<WorkReport>>> run() = 0;
-  /// Begins to end it; `kind` becomes its outcome unless it was done before. A second call hurries. No effect after
-  /// run() has returned.
+  /// Begins to end the work; `kind` becomes its outcome unless it had ended before. A second call skips the grace
+  /// period. No effect after run() has returned.
   virtual void end(OutcomeKind kind, std::string why) = 0;
   /// Back-pressure: true pauses the output if the work can, false resumes it; calls nest. Never delays the end.
   virtual void hold(bool /*held*/) {}
-  /// It was told to end, or what an earlier attempt left alive is being ended.
+  /// end() was called, or processes that an earlier attempt left alive are being ended.
   [[nodiscard]] virtual bool is_ending() const { return false; }
-  /// What it waits for: to begin, to end, or for the network. For people; empty: it is at work.
+  /// What it waits for: to begin, to end, or for the network. For people; empty: it does not wait.
   [[nodiscard]] virtual std::string waits_for() const { return {}; }
 };
 
@@ -159,14 +161,14 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  /// Makes the work and starts nothing: Work::run does. A work that is destroyed without it has no effect.
+  /// Makes the work without starting anything: Work::run starts it. Work that is destroyed before has no effect.
   virtual Result<std::unique_ptr<Work>> begin(WorkOrder order, WorkContext& context) = 0;
-  /// An id for the conversation that the order would begin, the same for the same attempt. Stored before the work
-  /// begins, it lets another node continue the run. Empty: the agent chooses its own.
+  /// The id of the conversation that the order would begin, the same for the same attempt. The worker stores it before
+  /// the work begins, so that another node can continue the run. Empty: the agent chooses its own.
   [[nodiscard]] virtual std::string choose_conversation(const WorkOrder& /*order*/) { return {}; }
 };
 
-/// Resolves an order into what its attempt does, from the project as it is now.
+/// Resolves an order into an AttemptSpec, from the current state of the project.
 class AttemptPlanner {
  public:
   AttemptPlanner() = default;
@@ -182,10 +184,10 @@ class AttemptPlanner {
 /// store each end their own.
 class Survivors {
  public:
-  /// What was found of an attempt.
+  /// What was found of a lost attempt.
   enum class Trace : std::uint8_t {
-    kept,      ///< processes, and the warden that watches over them
-    orphaned,  ///< processes without a warden: nothing but this ends them
+    kept,      ///< processes with a living warden, which ends them
+    orphaned,  ///< processes without a warden: only end() or kill() ends them
     empty,     ///< a cgroup without processes
   };
   /// What is left of one attempt.
@@ -203,16 +205,16 @@ class Survivors {
   Survivors(const Survivors&) = delete;
   Survivors& operator=(const Survivors&) = delete;
 
-  /// Of all attempts of which something is here, except those that this process is a part of.
+  /// Every attempt that has processes or a cgroup on this host, except those that this process is a part of.
   [[nodiscard]] virtual std::vector<Leftover> found() const = 0;
-  /// Ends what is alive here of these attempts, and of earlier ones of their runs, and removes their cgroups. Returns
-  /// when nothing is left, or when the time for it is up. Once `hurry` returns true: without grace.
+  /// Ends the processes of these attempts and of earlier attempts of their runs, and removes their cgroups. Returns
+  /// when nothing is left, or when the time for it is up. Once `hurry` returns true, it skips the grace period.
   virtual Task<Ending> end(std::vector<Leftover> leftovers, std::function<bool()> hurry) = 0;
-  /// Kills the same, once, without waiting: for a command that only reads.
+  /// Kills the same processes once, without waiting: for commands that only read.
   virtual void kill(const std::vector<Leftover>& leftovers) = 0;
 };
 
-/// Permits in hand. The destructor gives them back, unless work that keeps them may still be alive.
+/// The permits that an attempt holds. The destructor releases them, unless work that holds them may still be alive.
 class HeldPermits {
  public:
   HeldPermits() = default;
@@ -220,11 +222,12 @@ class HeldPermits {
   HeldPermits(const HeldPermits&) = delete;
   HeldPermits& operator=(const HeldPermits&) = delete;
 
-  /// Records the attempt that holds them from here on: before the work begins.
+  /// Records the attempt that holds them from here on. Called before the work begins.
   virtual Result<> assign(const std::string& mark, const std::string& label) = 0;
+  /// The descriptors of the permits, for the work's processes to keep open: a permit is free when the last one closes.
   [[nodiscard]] virtual std::vector<int> entrust() { return {}; }
   [[nodiscard]] virtual std::optional<std::uint32_t> slot_of(const std::string& /*limit*/) const { return {}; }
-  virtual void release() = 0;  ///< the work is gone
+  virtual void release() = 0;  ///< called when the work is gone
 };
 
 class Permits {
@@ -234,10 +237,10 @@ class Permits {
   Permits(const Permits&) = delete;
   Permits& operator=(const Permits&) = delete;
 
-  /// Whether runs of this agent need permits of this host at all.
+  /// Whether runs of this agent need permits of this host.
   [[nodiscard]] virtual bool needed(const std::string& agent) const = 0;
-  /// Waits in line for all of them. `waits` is called with the reason when a wait begins and when its reason changes,
-  /// and with null when it is over.
+  /// Waits in line for all permits of the agent. Calls `waits` with the reason when a wait begins and when its reason
+  /// changes, and with null when it is over.
   virtual Task<Result<std::unique_ptr<HeldPermits>>> acquire(std::string agent,
                                                              std::function<void(const WaitReason*)> waits) = 0;
 };

@@ -1,5 +1,5 @@
-/// One line of what a limit lists: a holder, or a place in its line. The same for limits of this host, whose files name
-/// processes, and for limits of the cluster, whose store names runs.
+/// A holder of a limit, or a request that waits in its line. The same for limits of this host, whose lock files name
+/// processes, and for limits of the cluster, where the store names runs.
 #pragma once
 
 #include "stint/retry_after.hpp"
@@ -10,11 +10,11 @@
 
 namespace stint::domain {
 
-/// What is not known is empty: a slot that another tool locked has neither run nor pid, a run of another host no pid.
+/// Unknown fields are empty: a slot that another tool locked has neither run nor pid, a run of another host has no pid.
 struct LimitEntry {
   std::string run{};                  ///< id
   std::string agent{};                ///< of the run
-  std::string label{};                ///< of a process of this host, as its owner named it
+  std::string label{};                ///< of a process of this host, chosen by its owner
   std::optional<std::int64_t> pid{};  ///< of that process
   std::uint32_t weight = 1;           ///< units
   std::optional<WallTime> since{};

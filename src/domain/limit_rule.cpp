@@ -11,7 +11,7 @@ bool is_anothers_turn(const LimitLoad& limit, std::int64_t agent) {
   return limit.turn_of && *limit.turn_of != agent && !limit.turn_lapsed;
 }
 
-/// How many runs it would let start.
+/// How many runs the limit would admit; none: unlimited.
 std::optional<std::int64_t> free_of(const LimitLoad& limit, std::int64_t agent) {
   if (limit.paused || is_anothers_turn(limit, agent)) return 0;
   std::optional<std::int64_t> free;

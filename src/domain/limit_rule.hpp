@@ -1,10 +1,11 @@
-/// A limit of a store, as a claim sees it while nobody else can: what is held of it, whether it is paused, whose turn
-/// it is. How many runs may start is decided here. Pure; the stores that decide in SQL are compared with it.
+/// Decides how many runs may start under the limits of a store. A claim passes each limit's state, read under the
+/// store's lock: units held, pause, turn. Pure; the stores that decide in SQL are compared with it.
 ///
-/// Turns: a heavy request that does not fit takes the limit's turn, and others leave the limit alone until it was
-/// served, has nothing left to start, or its turn lapses. Then another agent must be served before it may take the
-/// next, or the light ones would starve instead of the heavy one. A turn is taken only where no limit of the set has
-/// another's, so turns never wait for each other in a circle.
+/// Turns: an agent whose heavy request does not fit takes the limit's turn. Other agents then get nothing from the
+/// limit until that request was served, has nothing left to start, or its turn lapses. After that another agent must be
+/// served before the first may take the next turn, or the light requests would starve instead of the heavy one. An
+/// agent takes a turn only if no limit of its set is another agent's turn, so turns never wait for each other in a
+/// cycle.
 #pragma once
 
 #include "stint/time.hpp"
@@ -16,32 +17,32 @@
 
 namespace stint::domain {
 
-inline constexpr Duration kTurn = std::chrono::seconds(2);  // renewed by asking again
-inline constexpr std::uint32_t kRampMax = 64;               // a ramp that comes so far is over
+inline constexpr Duration kTurn = std::chrono::seconds(2);  // each further claim renews it
+inline constexpr std::uint32_t kRampMax = 64;               // a ramp ends when it reaches this
 
 struct LimitLoad {
-  std::optional<std::uint32_t> capacity;  ///< none: it is there to be paused
+  std::optional<std::uint32_t> capacity;  ///< none: unlimited, the limit exists only to be paused
   std::uint32_t weight = 1;               ///< of each run of the asking agent
   bool shared = false;                    ///< used by several agents
   bool paused = false;
-  std::optional<std::uint32_t> ramp;  ///< after a pause: runs allowed at once; 1 is the probe
-  std::int64_t units = 0;             ///< held
-  std::int64_t runs = 0;              ///< that hold them
-  std::optional<std::int64_t> turn_of;
-  bool turn_lapsed = false;                  ///< or its agent has nothing to start
-  std::optional<std::int64_t> last_turn_of;  ///< not again before another agent was served
+  std::optional<std::uint32_t> ramp;         ///< after a pause: runs allowed at once; 1 is the probe
+  std::int64_t units = 0;                    ///< held
+  std::int64_t runs = 0;                     ///< runs that hold them
+  std::optional<std::int64_t> turn_of;       ///< agent
+  bool turn_lapsed = false;                  ///< the turn is over, or its agent has nothing to start
+  std::optional<std::int64_t> last_turn_of;  ///< may not take a turn before another agent was served
 };
 
 struct LimitAnswer {
-  std::optional<std::int64_t> free;     ///< runs that may start now; none: no limit
-  std::vector<std::size_t> take_turn;   ///< indices of limits
-  std::vector<std::size_t> clear_turn;  ///< … on which the agent's turn ends, or another's last one is forgotten
+  std::optional<std::int64_t> free;     ///< runs that may start now; none: unlimited
+  std::vector<std::size_t> take_turn;   ///< indices of limits whose turn the agent takes
+  std::vector<std::size_t> clear_turn;  ///< … on which the agent's turn ends, or another agent's last turn is cleared
 };
-/// `agent` asks for permits of all `limits` together.
+/// Answers `agent`, which requests permits of all `limits` together.
 [[nodiscard]] LimitAnswer ask_limits(std::int64_t agent, const std::vector<LimitLoad>& limits);
 
-/// An account that was paused is tried by one run first, and then by more: what was wrong may still be. What a person
-/// paused for another reason is not.
+/// Whether a limit is probed after a pause: an account admits one run at first and then more, because the cause of the
+/// pause may persist. Other limits are not probed.
 [[nodiscard]] bool is_probed(std::string_view limit) noexcept;
 /// The ramp after a success of one of its runs; none: it is over.
 [[nodiscard]] std::optional<std::uint32_t> wider_ramp(std::uint32_t ramp,

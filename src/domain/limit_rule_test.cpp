@@ -28,7 +28,7 @@ TEST(Limits, the_tightest_decides) {
   EXPECT_EQ(ask_limits(kLight, {open, limit(4, 0)}).free, 4);
 }
 
-TEST(Limits, a_pause_lets_nobody_through_and_a_ramp_a_few) {
+TEST(Limits, a_pause_admits_no_run_and_a_ramp_admits_few) {
   LimitLoad paused = limit(9, 0);
   paused.paused = true;
   EXPECT_EQ(ask_limits(kLight, {limit(9, 0), paused}).free, 0);
@@ -39,7 +39,7 @@ TEST(Limits, a_pause_lets_nobody_through_and_a_ramp_a_few) {
   EXPECT_EQ(ask_limits(kLight, {ramp}).free, 0);
 }
 
-TEST(Ramp, doubles_until_it_is_no_limit) {
+TEST(Ramp, doubles_until_it_is_over) {
   std::optional<std::uint32_t> ramp = 1;
   int steps = 0;
   for (; ramp; ++steps) ramp = wider_ramp(*ramp, std::nullopt);
@@ -48,14 +48,14 @@ TEST(Ramp, doubles_until_it_is_no_limit) {
   EXPECT_EQ(wider_ramp(1, 3), 2U);
 }
 
-TEST(Turns, a_heavy_request_that_does_not_fit_takes_the_turn_and_others_leave_the_limit_alone) {
+TEST(Turns, a_heavy_request_that_does_not_fit_takes_the_turn_and_blocks_other_agents) {
   EXPECT_EQ(ask_limits(kHeavy, {limit(4, 1, 4)}).take_turn, std::vector<std::size_t>{0});
   EXPECT_TRUE(ask_limits(kLight, {limit(4, 4)}).take_turn.empty()) << "a light one fits whenever one unit is free";
   LimitLoad taken = limit(4, 1);
   taken.turn_of = kHeavy;
   EXPECT_EQ(ask_limits(kLight, {taken}).free, 0);
   taken.turn_lapsed = true;
-  EXPECT_EQ(ask_limits(kLight, {taken}).free, 3) << "who asks no more loses its turn";
+  EXPECT_EQ(ask_limits(kLight, {taken}).free, 3) << "a turn that is not renewed lapses";
 }
 
 TEST(Turns, after_its_turn_a_heavy_request_waits_for_another_to_be_served) {
@@ -70,10 +70,11 @@ TEST(Turns, after_its_turn_a_heavy_request_waits_for_another_to_be_served) {
   EXPECT_TRUE(ask_limits(kHeavy, {again}).take_turn.empty());
   LimitLoad others = limit(4, 1);
   others.last_turn_of = kHeavy;
-  EXPECT_EQ(ask_limits(kLight, {others}).clear_turn, std::vector<std::size_t>{0}) << "now it may";
+  EXPECT_EQ(ask_limits(kLight, {others}).clear_turn, std::vector<std::size_t>{0})
+      << "the heavy one may take its turn again";
 }
 
-TEST(Turns, none_is_taken_where_another_limit_of_the_set_is_paused_or_taken) {
+TEST(Turns, none_is_taken_if_another_limit_of_the_set_is_paused_or_has_a_turn) {
   LimitLoad paused = limit(9, 0);
   paused.paused = true;
   EXPECT_TRUE(ask_limits(kHeavy, {limit(4, 1, 4), paused}).take_turn.empty());
@@ -82,7 +83,7 @@ TEST(Turns, none_is_taken_where_another_limit_of_the_set_is_paused_or_taken) {
   EXPECT_TRUE(ask_limits(kHeavy, {limit(4, 1, 4), taken}).take_turn.empty());
 }
 
-TEST(Limits, what_is_let_through_never_exceeds_a_capacity) {
+TEST(Limits, admitted_runs_never_exceed_a_capacity) {
   EXPECT_TRUE(rc::check([](const std::vector<std::tuple<std::uint8_t, std::uint8_t, std::uint8_t>>& drawn) {
     std::vector<LimitLoad> limits;
     for (const auto& [capacity, held, weight] : drawn) limits.push_back(limit(capacity + 1U, held, weight + 1U));

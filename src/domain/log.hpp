@@ -1,4 +1,4 @@
-/// The port to which a long-lived process tells what it does, as it does it. `app/` writes it down; tests listen.
+/// The logging port of a long-lived process. `app/` implements it; tests capture it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 struct LogField {
   std::string_view name;  ///< a literal
-  std::string value;      ///< left out if it is empty
+  std::string value;      ///< empty: the field is omitted
   bool is_number = false;
 
   [[nodiscard]] static LogField number(std::string_view name, std::string digits) {
@@ -29,13 +29,13 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  /// Whether anybody wants to know: who has to gather what to say asks before.
+  /// Whether this level is enabled. Check it before fields that are expensive to gather.
   [[nodiscard]] virtual bool hears(LogLevel level) const noexcept = 0;
-  /// Never waits, and never a secret: what agents say has been through a mask.
+  /// Writes one line. Never waits. Fields must not contain secrets: output of agents has been masked before.
   virtual void say(LogLevel level, std::string_view what, std::vector<LogField> fields) = 0;
 };
 
-/// For who needs no log.
+/// Discards everything.
 class NoLog final : public Log {
  public:
   [[nodiscard]] bool hears(LogLevel) const noexcept override { return false; }

@@ -1,5 +1,5 @@
-/// How an attempt ended, as data: the same value whichever driver carried it. A driver reports what it saw; whether the
-/// run goes on after it is decided elsewhere.
+/// How an attempt ended, as data: the same values for every driver. A driver reports what it observed; verdict.hpp
+/// decides whether the run goes on.
 #pragma once
 
 #include "domain/usage.hpp"
@@ -18,15 +18,15 @@ enum class OutcomeKind : std::uint8_t {
   succeeded,
   agent_error,   ///< the agent itself gave up, or its command failed
   api_error,     ///< the provider failed, or refused for good
-  rate_limited,  ///< the provider said: not now
+  rate_limited,  ///< the provider refused for now
   not_logged_in,
-  permission_denied,  ///< it could not go on without a call that it was refused
+  permission_denied,  ///< the agent could not go on without a call that was refused
   out_of_memory,
-  crashed,  ///< it ended without saying how
+  crashed,  ///< it ended without a result
   stalled,  ///< no sign of life for too long
   cancelled,
   over_budget,
-  in_doubt,  ///< nobody knows what it did
+  in_doubt,  ///< its effects are unknown
 };
 [[nodiscard]] std::string_view to_string(OutcomeKind kind) noexcept;
 [[nodiscard]] std::optional<OutcomeKind> parse_outcome_kind(std::string_view name) noexcept;
@@ -34,7 +34,7 @@ enum class OutcomeKind : std::uint8_t {
 /// A call that the agent wanted to make and was refused.
 struct Denial {
   std::string tool;
-  std::string call;   ///< what it wanted, in short
+  std::string call;   ///< the refused call, in short
   std::string allow;  ///< the line of the agent's file that would allow it
 
   friend bool operator==(const Denial&, const Denial&) = default;
@@ -47,13 +47,13 @@ struct Outcome {
 
   OutcomeKind kind = OutcomeKind::crashed;
   std::string text;     ///< the final answer
-  std::string message;  ///< why, for people; empty on success, unless there is something to know
+  std::string message;  ///< why, for people; usually empty on success
   Usage usage;
-  std::string conversation;  ///< with what the driver can go on; empty: it can't
+  std::string conversation;  ///< that the driver can continue; empty: none
   std::optional<int> exit_status;
   std::optional<int> signal;
   std::optional<int> http_status;
-  /// Of an API error: nothing answered at all (refused, no such host, no network). Else a connection broke.
+  /// Of an API error without a status. True: no connection at all (refused, no such host, no network). False: it broke.
   bool unreachable = false;
   std::optional<WallTime> resets_at;
   std::optional<Duration> retry_after;

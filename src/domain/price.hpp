@@ -1,4 +1,4 @@
-/// What tokens cost, for usage that comes without a cost: from the settings, by model.
+/// Prices of tokens, by model, from the settings: for usage that is reported without a cost.
 #pragma once
 
 #include "domain/usage.hpp"
@@ -31,10 +31,10 @@ struct Price {
   friend constexpr bool operator==(const Price&, const Price&) = default;
 };
 
-/// By the name of a model, or of a driver: for its models that are not named.
+/// By the name of a model, or of a driver for those of its models that the list does not name.
 using PriceList = std::map<std::string, Price, std::less<>>;
 
-/// Of a model, else of the driver; unknown if the list has neither.
+/// The price of the model, else of the driver; unknown if the list has neither.
 [[nodiscard]] inline Price price_of(const PriceList& prices, std::string_view model, std::string_view driver) {
   const auto named = prices.find(model);
   if (named != prices.end()) return named->second;

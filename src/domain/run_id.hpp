@@ -1,4 +1,4 @@
-/// The name of a run.
+/// The id of a run.
 #pragma once
 
 #include "domain/system.hpp"
@@ -10,7 +10,7 @@ namespace stint::domain {
 
 inline constexpr std::size_t kRunIdLength = 12;
 
-/// Letters and digits, 60 bits of chance.
+/// Lower-case letters and digits, 60 random bits.
 [[nodiscard]] std::string new_run_id(const System& system);
 [[nodiscard]] bool is_run_id(std::string_view text) noexcept;
 

@@ -5,7 +5,7 @@
 namespace stint::domain {
 namespace {
 
-/// The value whose name it is.
+/// The value with that name.
 template <class Enum, std::size_t kCount>
 std::optional<Enum> parse(std::string_view name, const std::array<Enum, kCount>& all) noexcept {
   const auto found = std::ranges::find_if(all, [&](Enum value) { return to_string(value) == name; });
@@ -21,10 +21,10 @@ using enum RunState;
 constexpr std::array kTransitions = {
     Transition{"promoted", queued, queued},  // the head of its session has ended
     Transition{"woken", queued, queued},     // a delay or back-off is over
-    Transition{"woken", parked, queued},     // its quota is there again
+    Transition{"woken", parked, queued},     // its quota is available again
     Transition{"answered", parked, queued},
     Transition{"limit_resumed", parked, queued},
-    Transition{"loaded", queued, queued},  // from another store, behind a session that is here already
+    Transition{"loaded", queued, queued},  // from another store, behind runs of its session that exist here
     Transition{"claimed", queued, running},
     Transition{"unsafe", running, running},
     Transition{"safe", running, running},
@@ -38,7 +38,7 @@ constexpr std::array kTransitions = {
     Transition{"resolved_discard", in_doubt, cancelled},
 };
 
-/// Where `settle` can lead from `running`, over all facts.
+/// Whether `settle` can lead from `running` to `to`, for any facts.
 bool can_settle(Settle settle, RunState to) noexcept {
   switch (settle) {
     case Settle::succeeded: return to == succeeded;
@@ -133,10 +133,10 @@ RunState after_settle(const SettleFacts& facts) noexcept {
   if (facts.stop != Stop::none || settle == Settle::cancelled) return stopped(facts.stop);
   if (settle == Settle::expired) return expired;
   if (settle == Settle::lost && facts.on_crash == OnCrash::doubt) return in_doubt;
-  if (settle == Settle::lost && facts.lost + 1 >= facts.lost_max) return failed;  // it kills its owners
+  if (settle == Settle::lost && facts.lost + 1 >= facts.lost_max) return failed;  // the run may crash its nodes
   if (settle == Settle::retry && facts.attempt >= facts.attempts_max) return failed;
   if (settle == Settle::park) return facts.deadline_first ? expired : parked;
-  return facts.expires_first ? expired : queued;  // what can't fit ends now, with its last real error
+  return facts.expires_first ? expired : queued;  // no time for another attempt: ends now, with its last real error
 }
 
 std::string error_of_loss(RunState next, std::uint32_t times) {

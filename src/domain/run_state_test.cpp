@@ -14,7 +14,7 @@ SettleFacts facts(Settle settle) {
   return facts;
 }
 
-TEST(RunState, names_lead_back_to_their_values) {
+TEST(RunState, parses_its_own_names) {
   for (const RunState state : kRunStates) EXPECT_EQ(parse_run_state(to_string(state)), state);
   for (const Resolution resolution : kResolutions) EXPECT_EQ(parse_resolution(to_string(resolution)), resolution);
   for (const Hold hold : {Hold::none, Hold::session, Hold::delay, Hold::backoff, Hold::quota, Hold::person}) {
@@ -41,7 +41,7 @@ TEST(AfterSettle, an_unknown_effect_outranks_a_cancel_and_a_retry) {
   }
 }
 
-TEST(AfterSettle, a_stop_names_the_end) {
+TEST(AfterSettle, a_stop_decides_the_end_state) {
   for (const Settle settle : {Settle::failed, Settle::retry, Settle::park, Settle::hand_back, Settle::lost}) {
     SettleFacts stopped = facts(settle);
     stopped.stop = Stop::expired;
@@ -51,7 +51,7 @@ TEST(AfterSettle, a_stop_names_the_end) {
   }
 }
 
-TEST(AfterSettle, attempts_and_losses_are_bounded_apart) {
+TEST(AfterSettle, attempts_and_losses_have_separate_bounds) {
   SettleFacts retry = facts(Settle::retry);
   retry.attempt = 2;
   EXPECT_EQ(after_settle(retry), RunState::queued);
@@ -60,7 +60,7 @@ TEST(AfterSettle, attempts_and_losses_are_bounded_apart) {
   SettleFacts lost = facts(Settle::lost);
   lost.attempt = 3;
   lost.lost = 1;
-  EXPECT_EQ(after_settle(lost), RunState::queued) << "its attempts are not used up by a dead owner";
+  EXPECT_EQ(after_settle(lost), RunState::queued) << "a lost node uses up no attempt";
   lost.lost = 2;
   EXPECT_EQ(after_settle(lost), RunState::failed);
   lost.on_crash = OnCrash::doubt;
@@ -68,7 +68,7 @@ TEST(AfterSettle, attempts_and_losses_are_bounded_apart) {
   EXPECT_EQ(after_settle(lost), RunState::in_doubt);
 }
 
-TEST(AfterSettle, what_can_not_fit_ends_now) {
+TEST(AfterSettle, a_run_without_time_for_another_attempt_expires_now) {
   for (const Settle settle : {Settle::retry, Settle::hand_back, Settle::lost}) {
     SettleFacts late = facts(settle);
     late.expires_first = true;
@@ -76,12 +76,12 @@ TEST(AfterSettle, what_can_not_fit_ends_now) {
   }
   SettleFacts park = facts(Settle::park);
   park.expires_first = true;
-  EXPECT_EQ(after_settle(park), RunState::parked) << "the budget's clock stands still while parked";
+  EXPECT_EQ(after_settle(park), RunState::parked) << "the budget's clock stops while parked";
   park.deadline_first = true;
   EXPECT_EQ(after_settle(park), RunState::expired) << "the deadline's does not";
 }
 
-TEST(Transitions, every_end_of_an_attempt_is_one) {
+TEST(Transitions, contain_every_settlement) {
   SettleFacts all;
   for (const Settle settle : kSettles) {
     for (const Stop stop : kStops) {
@@ -100,7 +100,7 @@ TEST(Transitions, every_end_of_an_attempt_is_one) {
   }
 }
 
-TEST(Transitions, nothing_leaves_an_end) {
+TEST(Transitions, never_leave_an_end_state) {
   const std::set<std::string_view> causes = {
       "promoted",  "woken",   "answered",      "limit_resumed",  "claimed",         "unsafe",    "safe",
       "cancelled", "expired", "resolved_done", "resolved_rerun", "cancel_asked",    "succeeded", "failed",

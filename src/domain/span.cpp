@@ -7,7 +7,7 @@ std::string_view to_string(SpanKind kind) noexcept {
     case SpanKind::queue: return "queue";
     case SpanKind::limit: return "limit";
     case SpanKind::session: return "session";
-    case SpanKind::back_off: return "back_off";
+    case SpanKind::backoff: return "backoff";
     case SpanKind::quota: return "quota";
     case SpanKind::person: return "person";
     case SpanKind::model_call: return "model_call";

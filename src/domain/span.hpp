@@ -1,4 +1,4 @@
-/// A stretch of a run that a person may want to see on a timeline: a model call, a tool, a wait.
+/// A part of a run that a timeline shows: a model call, a tool, a wait.
 #pragma once
 
 #include "domain/usage.hpp"
@@ -10,15 +10,15 @@
 
 namespace stint::domain {
 
-enum class SpanKind : std::uint8_t { queue, limit, session, back_off, quota, person, model_call, tool, ending };
+enum class SpanKind : std::uint8_t { queue, limit, session, backoff, quota, person, model_call, tool, ending };
 [[nodiscard]] std::string_view to_string(SpanKind kind) noexcept;
 
-/// Told when it is over.
+/// Reported when it is over.
 struct Span {
   static constexpr std::size_t kNameMax = 200;
   SpanKind kind = SpanKind::model_call;
   std::string name;   ///< of the model, tool or limit
-  Duration length{};  ///< it began so long before it was told
+  Duration length{};  ///< it began so long before it was reported
   Usage usage;        ///< of this span alone
 };
 

@@ -34,7 +34,7 @@ std::string new_trace_id(const System& system) {
 std::optional<std::string> trace_of(std::string_view traceparent) {
   constexpr std::size_t kAt = 3, kSpanAt = kAt + kTrace + 1, kFlagsAt = kSpanAt + kSpan + 1;
   if (traceparent.size() < kFlagsAt + kFlags) return std::nullopt;
-  // Later versions may add to its end, and are read as this one.
+  // Later versions may append fields, and are parsed like this one.
   if (traceparent.substr(0, 2) == "ff" || (traceparent.starts_with("00") && traceparent.size() != kFlagsAt + kFlags)) {
     return std::nullopt;
   }

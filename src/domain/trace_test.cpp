@@ -7,12 +7,12 @@ namespace {
 
 constexpr std::string_view kParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-TEST(Trace, is_taken_from_a_header_that_is_one) {
+TEST(Trace, is_parsed_from_a_valid_header) {
   EXPECT_EQ(trace_of(kParent), "0af7651916cd43dd8448eb211c80319c");
   EXPECT_EQ(trace_of("cc" + std::string(kParent.substr(2)) + "-more"), "0af7651916cd43dd8448eb211c80319c");
 }
 
-TEST(Trace, is_not_taken_from_anything_else) {
+TEST(Trace, is_not_parsed_from_a_malformed_header) {
   const std::string good(kParent);
   for (const std::string& bad :
        {std::string(), good.substr(1), good + "0", "ff" + good.substr(2),
@@ -22,7 +22,7 @@ TEST(Trace, is_not_taken_from_anything_else) {
   }
 }
 
-TEST(Trace, goes_on_in_what_an_attempt_asks) {
+TEST(Trace, is_passed_on_in_the_header_of_an_attempt) {
   const System system{.wall_now = {}, .random = [] { return std::uint64_t{0}; }};
   const std::string trace = new_trace_id(system);
   EXPECT_EQ(trace_of(traceparent(trace, "run:1")), trace);

@@ -9,8 +9,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kAfterReset = 5s;      // clocks differ, and a window that opens is crowded
-constexpr Duration kUnknownWindow = 60s;  // a rate limit that does not say until when
+constexpr Duration kAfterReset = 5s;      // clocks differ, and many clients retry when a window opens
+constexpr Duration kUnknownWindow = 60s;  // a rate limit without a time when it ends
 constexpr Duration kUnreachable = 15s;    // between two probes of a provider that can't be reached
 constexpr int kBrokenConnection = 502;
 constexpr Duration kStarved = 5s;  // until the host may have descriptors or memory again
@@ -28,12 +28,12 @@ Verdict doubt(const Outcome& outcome) {
   return verdict;
 }
 
-/// Whether and how an attempt may follow one that has begun to do something.
+/// Whether and how another attempt may follow one that may have had effects.
 enum class Again : std::uint8_t { afresh, resumed, never };
 Again again(const Outcome& outcome, const VerdictFacts& facts, bool began) {
   if (!began) return Again::afresh;
   if (facts.on_crash == OnCrash::rerun) return Again::afresh;
-  // Where a person wants to be asked after a crash, an end that the agent itself reported is still no crash.
+  // This also applies to `on_crash: doubt`: an end that the agent itself reported is not a crash.
   return outcome.conversation.empty() ? Again::never : Again::resumed;
 }
 
@@ -67,7 +67,7 @@ Verdict after_rate_limit(const Outcome& outcome, const VerdictFacts& facts) {
 
 Verdict after_api_error(const Outcome& outcome, const VerdictFacts& facts) {
   if (outcome.unreachable) return park(outcome, facts, kUnreachable);
-  // Without a status a connection broke, before the answer or within it: as good as a gateway's 502.
+  // Without a status the connection broke, before the answer or within it: treated like a gateway's 502.
   const HttpFailure failure = classify_http_status(outcome.http_status.value_or(kBrokenConnection));
   const bool window = !failure.needs_window || outcome.retry_after.has_value();
   if (failure.retry == Retry::never || !window) return ends(Settle::failed, outcome);

@@ -19,7 +19,7 @@ VerdictFacts facts(OnCrash on_crash = OnCrash::resume) {
   return facts;
 }
 
-TEST(Verdict, what_ended_for_good_ends_the_run) {
+TEST(Verdict, a_final_outcome_ends_the_run) {
   EXPECT_EQ(judge(outcome(OutcomeKind::succeeded), facts()).settle, Settle::succeeded);
   EXPECT_EQ(judge(outcome(OutcomeKind::cancelled), facts()).settle, Settle::cancelled);
   EXPECT_EQ(judge(outcome(OutcomeKind::over_budget), facts()).settle, Settle::expired);
@@ -30,20 +30,20 @@ TEST(Verdict, what_ended_for_good_ends_the_run) {
   }
 }
 
-TEST(Verdict, nobody_knows_what_an_attempt_did_whose_end_was_not_seen) {
+TEST(Verdict, an_attempt_whose_end_was_not_seen_is_in_doubt) {
   EXPECT_TRUE(judge(outcome(OutcomeKind::in_doubt), facts(OnCrash::rerun)).in_doubt);
 }
 
-TEST(Verdict, a_crash_goes_where_the_agent_says) {
+TEST(Verdict, on_crash_decides_after_a_crash) {
   Outcome crash = outcome(OutcomeKind::crashed);
   EXPECT_EQ(judge(crash, facts(OnCrash::rerun)).settle, Settle::retry);
   EXPECT_FALSE(judge(crash, facts(OnCrash::rerun)).in_doubt);
   EXPECT_TRUE(judge(crash, facts(OnCrash::doubt)).in_doubt);
-  EXPECT_TRUE(judge(crash, facts(OnCrash::resume)).in_doubt) << "there is nothing to go on with";
+  EXPECT_TRUE(judge(crash, facts(OnCrash::resume)).in_doubt) << "there is no conversation to continue";
   crash.conversation = "c";
   EXPECT_TRUE(judge(crash, facts(OnCrash::resume)).resumes);
   EXPECT_FALSE(judge(crash, facts(OnCrash::resume)).in_doubt);
-  EXPECT_TRUE(judge(crash, facts(OnCrash::doubt)).in_doubt) << "a person wants to be asked";
+  EXPECT_TRUE(judge(crash, facts(OnCrash::doubt)).in_doubt) << "a person decides";
 }
 
 TEST(Verdict, attempts_are_counted) {
@@ -61,7 +61,7 @@ TEST(Verdict, an_account_without_retries_left_is_paused_instead) {
   down.number = down.attempts_max = 1;
   EXPECT_EQ(judge(failing, down).settle, Settle::failed);
   down.retries_used_up = true;
-  EXPECT_EQ(judge(failing, down).settle, Settle::park) << "the next attempt is a probe, and costs it nothing";
+  EXPECT_EQ(judge(failing, down).settle, Settle::park) << "the next attempt is a probe, and uses up no attempt";
   EXPECT_TRUE(judge(failing, down).pauses_account);
   failing.retry_after = 90s;
   EXPECT_EQ(judge(failing, down).park_for, Duration(90s));
@@ -96,7 +96,7 @@ TEST(Verdict, an_expired_login_waits_for_a_person_and_an_unreachable_provider_fo
   EXPECT_TRUE(unreachable.pauses_account);
 }
 
-TEST(Verdict, a_connection_that_broke_is_tried_again_and_pauses_nothing) {
+TEST(Verdict, a_broken_connection_is_retried_and_pauses_nothing) {
   const Outcome broken = outcome(OutcomeKind::api_error);
   EXPECT_EQ(judge(broken, facts()).settle, Settle::retry);
   EXPECT_FALSE(judge(broken, facts()).pauses_account);
@@ -107,7 +107,7 @@ TEST(Verdict, a_connection_that_broke_is_tried_again_and_pauses_nothing) {
   EXPECT_EQ(judge(broken, last).settle, Settle::park) << "an outage: the account is probed";
 }
 
-TEST(Verdict, what_was_under_way_goes_on_in_its_conversation_or_is_in_doubt) {
+TEST(Verdict, an_attempt_with_effects_continues_its_conversation_or_is_in_doubt) {
   for (const OutcomeKind kind : {OutcomeKind::rate_limited, OutcomeKind::not_logged_in, OutcomeKind::api_error}) {
     Outcome met = outcome(kind);
     VerdictFacts used = facts();
@@ -117,7 +117,7 @@ TEST(Verdict, what_was_under_way_goes_on_in_its_conversation_or_is_in_doubt) {
     EXPECT_TRUE(judge(met, used).resumes);
     EXPECT_FALSE(judge(met, used).in_doubt);
     used.tools_used = false;
-    EXPECT_FALSE(judge(met, used).resumes) << "it had done nothing: it may begin anew";
+    EXPECT_FALSE(judge(met, used).resumes) << "it had no effects: it may start from the beginning";
     used.tools_used = true;
     used.on_crash = OnCrash::rerun;
     met.conversation.clear();
@@ -125,7 +125,7 @@ TEST(Verdict, what_was_under_way_goes_on_in_its_conversation_or_is_in_doubt) {
   }
 }
 
-TEST(Verdict, only_some_answers_of_a_provider_are_worth_another_try) {
+TEST(Verdict, only_some_statuses_of_a_provider_are_retried) {
   for (const int status : {500, 502, 529, 408}) {
     Outcome met = outcome(OutcomeKind::api_error);
     met.http_status = status;
@@ -141,10 +141,10 @@ TEST(Verdict, only_some_answers_of_a_provider_are_worth_another_try) {
   }
 }
 
-TEST(Verdict, what_a_leaving_worker_hands_back_costs_no_attempt) {
+TEST(Verdict, a_run_handed_back_by_a_draining_node_uses_up_no_attempt) {
   Outcome ended = outcome(OutcomeKind::cancelled);
   EXPECT_EQ(judge_handed_back(ended, facts(OnCrash::rerun)).settle, Settle::hand_back);
-  EXPECT_EQ(judge_handed_back(ended, facts(OnCrash::resume)).settle, Settle::hand_back) << "it had done nothing";
+  EXPECT_EQ(judge_handed_back(ended, facts(OnCrash::resume)).settle, Settle::hand_back) << "it had no effects";
   EXPECT_TRUE(judge_handed_back(ended, facts(OnCrash::doubt)).in_doubt);
   VerdictFacts used = facts(OnCrash::resume);
   used.tools_used = true;

@@ -1,6 +1,6 @@
 /// Why a run waits, as fields: which limit, how much of it is held and by what, the place in line, until when. The
-/// store, the permits of the host and the engine fill them in, and the API sends them. Text for people is made from
-/// them at the edge (command line, dashboard, log), and never parsed back.
+/// store, the permits of the host and the engine fill them in, and the API sends them. The command line, the dashboard
+/// and the log make text for people from them; nothing parses that text.
 #pragma once
 
 #include "domain/limit_entry.hpp"
@@ -28,7 +28,7 @@ enum class WaitCause : std::uint8_t {
   probe,     ///< after a pause a limit admits few runs at first: `limit`, `ramp`, `holders`
   limit,     ///< too few units are free: `limit`, `capacity`, `held`, `weight`, `holders`, `ahead`
   turn,      ///< a heavier request of another agent is served first: as `limit`, and `turn_of`, `until`
-  place,     ///< its place in the queue of its agent: `place`
+  place,     ///< runs of its agent are ahead of it in the queue: `place`
   workers,   ///< every worker of the pool carries a run, or there is none: `capacity`
   shortage,  ///< the host or the budget of the fleet lacks something: `shortage`, or `detail` as an attempt met it
   agent,     ///< its agent can't run here: `detail`; empty: this daemon has no file of it
@@ -46,7 +46,7 @@ inline constexpr std::array kWaitCauses = {
 [[nodiscard]] std::string_view to_string(WaitCause cause) noexcept;
 [[nodiscard]] std::optional<WaitCause> parse_wait_cause(std::string_view name) noexcept;
 
-/// What this host, or the fleet, has too little of to begin a run.
+/// The resource of this host, or of the fleet, that is short, so that no run begins.
 struct Shortage {
   enum class Kind : std::uint8_t {
     checkout,      ///< the folder of the project is gone: `path`

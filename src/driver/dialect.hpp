@@ -1,9 +1,9 @@
-/// How one agent CLI is spoken to: its command line, what its lines mean, how it is asked to end, and what an attempt
-/// came to. Pure: no I/O, no clock. The process side starts what `launch` says, feeds stdout to `read`, line by line or
-/// piece by piece, and asks `finish` when no process of the attempt is left.
+/// The protocol of one agent CLI: its command line, the meaning of its output lines, how to ask it to end, and the
+/// outcome of an attempt. Pure: no I/O, no clock. ProcessAttempt starts what `launch` returns, passes stdout to `read`,
+/// line by line or piece by piece, and calls `finish` when no process of the attempt is left.
 ///
-/// One object per attempt; not thread-safe. Lines may be garbage, cut or huge; events that nobody knows are data. What
-/// is kept is bounded, whatever comes. The exit status alone never decides where a dialect has a final event.
+/// One object per attempt; not thread-safe. Lines may be garbage, cut or huge, and unknown events are not errors. What
+/// a dialect keeps is bounded for any input. If the protocol has a final event, the exit status alone never decides.
 #pragma once
 
 #include "domain/attempt_spec.hpp"
@@ -25,9 +25,9 @@ using domain::Permissions;
 
 struct Launch {
   std::vector<std::string> argv;
-  std::vector<std::pair<std::string, std::optional<std::string>>> env;  ///< on top of the parent's; nothing: unset
+  std::vector<std::pair<std::string, std::optional<std::string>>> env;  ///< changes to the parent's; no value: unset
   std::string stdin_text;
-  bool close_stdin = true;  ///< after the text; else when the result was seen
+  bool close_stdin = true;  ///< after the text; false: when the result was seen
 };
 
 enum class ProgressKind : std::uint8_t {
@@ -43,7 +43,7 @@ enum class ProgressKind : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(ProgressKind kind) noexcept;
 
-/// What a line means to who watches.
+/// What a line of output means.
 struct Progress {
   static constexpr std::size_t kTextMax = 64 << 10;
   ProgressKind kind = ProgressKind::heartbeat;
@@ -70,7 +70,7 @@ struct PoliteEnd {
 
 class Dialect {
  public:
-  static constexpr std::size_t kLineMax = 16 << 20;  // longer lines are not looked into
+  static constexpr std::size_t kLineMax = 16 << 20;  // longer lines are not parsed
 
   Dialect() = default;
   Dialect(const Dialect&) = delete;
@@ -78,25 +78,25 @@ class Dialect {
   virtual ~Dialect() = default;
 
   [[nodiscard]] virtual Launch launch(const Invocation& invocation) = 0;
-  /// False: stdout means nothing but itself, and is read in pieces as they come.
+  /// False: stdout is plain text without a protocol, and is read in pieces as they arrive.
   [[nodiscard]] virtual bool has_lines() const { return true; }
-  /// One line of stdout, without its end; or a piece. Appends to `out`.
+  /// Reads one line of stdout, without its end; or a piece. Appends to `out`.
   virtual void read(std::string_view line, std::vector<Progress>& out) = 0;
-  /// One line of stderr, without its end. Some CLIs announce their own retries there and nowhere else.
+  /// Reads one line of stderr, without its end. Some CLIs announce their own retries only there.
   virtual void read_error(std::string_view /*line*/) {}
-  /// True: the CLI is about to wait or to ask the provider again by itself, longer or more often than it may. The
-  /// attempt is ended in the dialect's own way, and its outcome is what `finish` says: one retry loop, Stint's.
+  /// True: the CLI is about to wait or to retry by itself, longer or more often than it may. The attempt is then ended
+  /// with polite_end(), and its outcome is that of `finish`: only Stint retries.
   [[nodiscard]] virtual bool gives_up() const { return false; }
-  /// While the CLI waits for the network or the provider: what it said of it, for people; empty: it does not.
+  /// While the CLI waits for the network or the provider: the reason that it gave, for people; empty: it does not wait.
   [[nodiscard]] virtual std::string waits_for() const { return {}; }
-  /// True: the conversation that it was told to go on with does not exist.
+  /// True: the conversation to continue does not exist.
   [[nodiscard]] virtual bool is_conversation_unknown() const { return false; }
-  /// True once the final event came: from then on the process has a grace to leave.
+  /// True after the final event: from then on the process has a grace period to exit.
   [[nodiscard]] virtual bool result_seen() const = 0;
-  /// Asked at most once, when the attempt shall end early.
+  /// Called at most once, to end the attempt early.
   [[nodiscard]] virtual PoliteEnd polite_end() = 0;
-  /// What the attempt came to. Why we killed it (stall, budget, cancel) is known to who did: here it is `cancelled`,
-  /// unless the work was done before.
+  /// The outcome of the attempt. If Stint killed the process (stall, budget, cancel), it is `cancelled` here unless the
+  /// work was done before; ProcessAttempt knows the reason.
   [[nodiscard]] virtual Outcome finish(const ProcessEnd& end) = 0;
 };
 

@@ -1,14 +1,14 @@
 // Anthropic's Claude Code: `claude -p` with JSON lines both ways, checked with 2.1.197.
 //
-// What its stream does, as seen (tests/streams/claude):
-// 1. An API error is a result of subtype "success" with is_error set. Its status may be null; then words decide.
+// Observed behaviour of its stream (tests/streams/claude):
+// 1. An API error is a result of subtype "success" with is_error set. Its status may be null; then its text decides.
 // 2. The result's own usage is zero after an interrupt or a budget stop, though tokens were used: the messages before
-//    it know more. Each message is told once per content block, always with the whole input.
-// 3. stdin stays open until the result: its close does not end a turn, and an interrupt must still come in.
-// 4. Before it asks again it says when (api_retry): with a Retry-After that number, else its own pause of about half a
-//    second. It may ask again once; where it would wait for long, Stint waits instead, with the whole account.
-// 5. What a call that breaks in mid-stream had used is only in the events of that stream.
-// 6. After SIGINT it leaves with status 0, after an interrupt with 1, after SIGTERM with 143 and without a result.
+//    it have the usage. Each message comes once per content block, always with the whole input.
+// 3. stdin stays open until the result: closing it does not end a turn, and an interrupt must still get through.
+// 4. Before a retry it announces the delay (api_retry): the Retry-After, or its own pause of about half a second. It
+//    may retry once. Where it would wait for long, Stint waits instead, with the whole account.
+// 5. The usage of a call that breaks in mid-stream is only in the events of that stream.
+// 6. It exits with status 0 after SIGINT, with 1 after an interrupt, and with 143 and no result after SIGTERM.
 #include "driver/dialect_support.hpp"
 #include "driver/registry.hpp"
 #include "driver/tool_rules.hpp"
@@ -24,11 +24,11 @@ namespace {
 
 constexpr std::string_view kName = "claude";
 constexpr std::size_t kShownMax = 200;
-constexpr std::int64_t kOwnPauseMsMax = 999;      // of a retry without a Retry-After: those are whole seconds
-constexpr std::int64_t kOwnWaitMsMax = 10'000;    // longer ones are Stint's to wait for, whatever the status
+constexpr std::int64_t kOwnPauseMsMax = 999;      // of a retry without a Retry-After, which is in whole seconds
+constexpr std::int64_t kOwnWaitMsMax = 10'000;    // Stint itself waits for longer ones, whatever the status
 constexpr std::int64_t kDelayMsMax = 86'400'000;  // as kServerDelayMax
-constexpr std::size_t kMessagesMax = 64;          // messages that are told in turns: one per subagent
-constexpr std::size_t kCallsMax = 64;             // tool calls whose results may still come
+constexpr std::size_t kMessagesMax = 64;          // interleaved messages: one per subagent
+constexpr std::size_t kCallsMax = 64;             // tool calls whose results are outstanding
 
 /// Seconds since 1970, or milliseconds.
 std::optional<WallTime> moment(std::int64_t number) {
@@ -45,7 +45,7 @@ std::string short_call(const json::object& input) {
   return {};
 }
 
-/// What may stand inside a rule: a name, not syntax.
+/// Whether the text is safe inside a rule: a name, no syntax.
 bool plain(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
@@ -68,7 +68,7 @@ Denial read_denial(const json::object& entry, Permissions permissions) {
   } else {
     std::string rule = plain(denial.tool) ? denial.tool : "Bash";
     const std::string word = denial.call.substr(0, denial.call.find(' '));
-    // A rule of one word does not allow what a shell puts together.
+    // A rule of one word does not allow a compound shell command.
     const bool simple = denial.call.find_first_of(";&|<>$`()\n") == std::string::npos;
     if (denial.tool == "Bash" && plain(word) && simple) rule = fmt::format("Bash({}:*)", word);
     denial.allow = "driver_args: " + json::serialize(json::array{"--allowedTools", rule});
@@ -153,14 +153,14 @@ class ClaudeDialect final : public Dialect {
   Final result_;
   std::vector<Message> messages_;
   std::vector<Call> calls_;      // the latest
-  std::vector<Denial> missing_;  // of tools that are not there
+  std::vector<Denial> missing_;  // calls of tools that `permissions: read` leaves out
   Usage older_;                  // of messages that are no longer listed
   std::optional<WallTime> resets_at_;
   std::optional<Duration> retry_after_;
-  std::string waiting_;    // before a retry of its own: for what
+  std::string waiting_;    // why it waits before a retry of its own
   std::string streamed_;   // the message that a stream has begun
-  int retry_status_ = 0;   // of the answer before that; 0: none came
-  std::string gave_up_;    // it would wait for long: for what
+  int retry_status_ = 0;   // HTTP status that caused the retry; 0: no answer
+  std::string gave_up_;    // why it would wait for too long
   bool rejected_ = false;  // by a rate limit of the account
 };
 
@@ -171,11 +171,11 @@ Launch ClaudeDialect::launch(const Invocation& invocation) {
   launch.argv = {invocation.program.empty() ? std::string(kName) : invocation.program, "-p"};
   launch.argv.insert(launch.argv.end(), invocation.driver_args.begin(), invocation.driver_args.end());
   const auto add_arg = [&](std::string argument) { launch.argv.push_back(std::move(argument)); };
-  // Every value in the same word as its name: one that begins with a dash is not an option then.
+  // Each value is in the same word as its name: a value that begins with a dash is then not parsed as an option.
   add_arg("--output-format=stream-json");
   add_arg("--input-format=stream-json");
   add_arg("--verbose");
-  add_arg("--include-partial-messages");  // else nothing tells what a call had used that breaks in mid-stream
+  add_arg("--include-partial-messages");  // the only source for the usage of a call that breaks in mid-stream
   const ToolRules rules{invocation.permissions, invocation.tools, invocation.tools_denied};
   for (std::string& argument : claude_arguments(rules)) add_arg(std::move(argument));
   if (!invocation.reads_checkout) {  // checked with the real CLI: tests/integration/untrusted_test.py
@@ -194,7 +194,7 @@ Launch ClaudeDialect::launch(const Invocation& invocation) {
     add_arg(fmt::format("--max-budget-usd={}.{:06}", *invocation.cost_micros_max / 1'000'000,
                         *invocation.cost_micros_max % 1'000'000));
   }
-  launch.env = {{"CLAUDECODE", std::nullopt},  // else it takes itself for nested
+  launch.env = {{"CLAUDECODE", std::nullopt},  // otherwise it assumes that it is nested
                 {"CLAUDE_CODE_ENTRYPOINT", "stint"},
                 {"DISABLE_AUTOUPDATER", "1"}};
   add_retry_off(launch, kName);
@@ -209,7 +209,7 @@ Launch ClaudeDialect::launch(const Invocation& invocation) {
 
 void ClaudeDialect::read(std::string_view line, std::vector<Progress>& out) {
   const std::optional<json::object> event = parse_object(line);
-  if (!event) return say(out, ProgressKind::note, line.substr(0, Progress::kTextMax));
+  if (!event) return emit(out, ProgressKind::note, line.substr(0, Progress::kTextMax));
   const std::string type = text_at(*event, "type");
   if (type == "system") return read_system(*event, out);
   waiting_.clear();
@@ -218,21 +218,21 @@ void ClaudeDialect::read(std::string_view line, std::vector<Progress>& out) {
   if (type == "user") return read_user(*event, out);
   if (type == "rate_limit_event") return read_rate_limit(*event, out);
   if (type == "result") return read_result(*event, out);
-  say(out, ProgressKind::heartbeat, one_line(type, kShownMax));
+  emit(out, ProgressKind::heartbeat, one_line(type, kShownMax));
 }
 
 void ClaudeDialect::read_system(const json::object& event, std::vector<Progress>& out) {
   const std::string subtype = text_at(event, "subtype");
   if (subtype == "init") {
     conversation_ = shortened(text_at(event, "session_id"), kShownMax);
-    say(out, ProgressKind::conversation, conversation_);
-    say(out, ProgressKind::note,
-        one_line(fmt::format("claude {}, {}", text_at(event, "claude_code_version"), text_at(event, "model")),
-                 kShownMax));
+    emit(out, ProgressKind::conversation, conversation_);
+    emit(out, ProgressKind::note,
+         one_line(fmt::format("claude {}, {}", text_at(event, "claude_code_version"), text_at(event, "model")),
+                  kShownMax));
   } else if (subtype == "api_retry") {
     read_retry(event, out);
   } else {
-    say(out, ProgressKind::heartbeat, one_line(subtype, kShownMax));
+    emit(out, ProgressKind::heartbeat, one_line(subtype, kShownMax));
   }
 }
 
@@ -242,14 +242,14 @@ void ClaudeDialect::read_retry(const json::object& event, std::vector<Progress>&
   retry_status_ = static_cast<int>(status);
   retry_after_.reset();
   if (delay > kOwnPauseMsMax) retry_after_ = std::chrono::milliseconds(delay);
-  waiting_ = status == 0 ? "no answer, or not the whole of it" : fmt::format("HTTP {}", status);
+  waiting_ = status == 0 ? "no answer, or an incomplete one" : fmt::format("HTTP {}", status);
   if (delay > kOwnWaitMsMax || (status == 429 && retry_after_)) gave_up_ = waiting_;
-  say(out, ProgressKind::rate_info, fmt::format("{}: tries again in {} ms", waiting_, delay));
+  emit(out, ProgressKind::rate_info, fmt::format("{}: retries in {} ms", waiting_, delay));
 }
 
-/// The parts of an answer, as they come. Its words are told with the whole message; here is what it uses.
+/// Reads the usage from the parts of an answer. Its text comes later, with the whole message.
 void ClaudeDialect::read_stream(const json::object& event, std::vector<Progress>& out) {
-  say(out, ProgressKind::heartbeat, "");
+  emit(out, ProgressKind::heartbeat, "");
   const json::object* const part = object_at(event, "event");
   if (part == nullptr) return;
   const std::string type = text_at(*part, "type");
@@ -265,18 +265,18 @@ void ClaudeDialect::read_stream(const json::object& event, std::vector<Progress>
     if (usage != nullptr) count_out(streamed_, count_at(*usage, "output_tokens"));
   }
   if (usage == nullptr) return;
-  say(out, ProgressKind::usage, "");
+  emit(out, ProgressKind::usage, "");
   out.back().usage = counted();
 }
 
 void ClaudeDialect::read_assistant(const json::object& event, std::vector<Progress>& out) {
   const json::object* const message = object_at(event, "message");
-  if (message == nullptr) return say(out, ProgressKind::heartbeat, "");
+  if (message == nullptr) return emit(out, ProgressKind::heartbeat, "");
   error_ = shortened(text_at(event, "error"), kShownMax);
-  const bool synthetic = text_at(*message, "model") == "<synthetic>";  // its own words, not the model's
+  const bool synthetic = text_at(*message, "model") == "<synthetic>";  // text of the CLI, not of the model
   if (const json::object* const usage = object_at(*message, "usage"); usage != nullptr && !synthetic) {
     count(shortened(text_at(*message, "id"), kShownMax), read_usage(*usage));
-    say(out, ProgressKind::usage, "");
+    emit(out, ProgressKind::usage, "");
     out.back().usage = counted();
   }
   const json::array* const content = array_at(*message, "content");
@@ -286,14 +286,14 @@ void ClaudeDialect::read_assistant(const json::object& event, std::vector<Progre
     if (block == nullptr) continue;
     const std::string type = text_at(*block, "type");
     if (type == "text") {
-      say(out, synthetic ? ProgressKind::note : ProgressKind::text, text_at(*block, "text"));
+      emit(out, synthetic ? ProgressKind::note : ProgressKind::text, text_at(*block, "text"));
     } else if (type == "thinking") {
-      say(out, ProgressKind::thinking, text_at(*block, "thinking"));
+      emit(out, ProgressKind::thinking, text_at(*block, "thinking"));
     } else if (type == "tool_use") {
       const json::object* const input = object_at(*block, "input");
       const std::string call = input == nullptr ? "" : short_call(*input);
       const std::string name = text_at(*block, "name");
-      say(out, ProgressKind::tool_start, one_line(name + " " + call, 2 * kShownMax));
+      emit(out, ProgressKind::tool_start, one_line(name + " " + call, 2 * kShownMax));
       if (calls_.size() >= kCallsMax) calls_.erase(calls_.begin());
       calls_.push_back({shortened(text_at(*block, "id"), kShownMax), one_line(name, kShownMax), call});
     }
@@ -303,21 +303,21 @@ void ClaudeDialect::read_assistant(const json::object& event, std::vector<Progre
 void ClaudeDialect::read_user(const json::object& event, std::vector<Progress>& out) {
   const json::object* const message = object_at(event, "message");
   const json::array* const content = message == nullptr ? nullptr : array_at(*message, "content");
-  bool told = false;
+  bool emitted = false;
   if (content != nullptr) {
     for (const json::value& part : *content) {
       const json::object* const block = part.if_object();
       if (block == nullptr || text_at(*block, "type") != "tool_result") continue;
       const std::string said = one_line(text_at(*block, "content"), kShownMax);
-      say(out, ProgressKind::tool_end, (truth_at(*block, "is_error") ? "failed: " : "") + said);
+      emit(out, ProgressKind::tool_end, (truth_at(*block, "is_error") ? "failed: " : "") + said);
       if (has(said, "no such tool available")) note_missing(text_at(*block, "tool_use_id"));
-      told = true;
+      emitted = true;
     }
   }
-  if (!told) say(out, ProgressKind::heartbeat, "");
+  if (!emitted) emit(out, ProgressKind::heartbeat, "");
 }
 
-/// A call of a tool that `permissions: read` leaves out: the CLI does not count it among what it refused.
+/// Records a call of a tool that `permissions: read` leaves out: the CLI does not list it among the denials.
 void ClaudeDialect::note_missing(std::string_view id) {
   if (permissions_ != Permissions::read || missing_.size() >= Outcome::kDenialsMax) return;
   const auto call = std::ranges::find(calls_, id, &Call::id);
@@ -326,7 +326,7 @@ void ClaudeDialect::note_missing(std::string_view id) {
 
 void ClaudeDialect::read_rate_limit(const json::object& event, std::vector<Progress>& out) {
   const json::object* const info = object_at(event, "rate_limit_info");
-  if (info == nullptr) return say(out, ProgressKind::heartbeat, "");
+  if (info == nullptr) return emit(out, ProgressKind::heartbeat, "");
   const auto either = [&](std::string_view camel, std::string_view snake) {
     const auto number = number_at(*info, camel);
     return number ? number : number_at(*info, snake);
@@ -336,7 +336,7 @@ void ClaudeDialect::read_rate_limit(const json::object& event, std::vector<Progr
   resets_at_ = moment(either("resetsAt", "resets_at").value_or(0));
   std::string kind = text_at(*info, "rateLimitType");
   if (kind.empty()) kind = text_at(*info, "rate_limit_type");
-  say(out, ProgressKind::rate_info, one_line(kind + " " + status, kShownMax));
+  emit(out, ProgressKind::rate_info, one_line(kind + " " + status, kShownMax));
 }
 
 void ClaudeDialect::read_result(const json::object& event, std::vector<Progress>& out) {
@@ -372,20 +372,20 @@ void ClaudeDialect::read_result(const json::object& event, std::vector<Progress>
     if (now.denials.size() < Outcome::kDenialsMax) now.denials.push_back(each);
   }
   if (const std::string id = text_at(event, "session_id"); !id.empty()) conversation_ = shortened(id, kShownMax);
-  // A second result may follow: of a further turn, or an error that takes nothing back.
+  // A second result may follow: of a further turn, or an error, which does not replace a success.
   if (result_.seen && !result_.is_error && now.is_error) {
     result_.usage = now.usage.tokens() > result_.usage.tokens() ? now.usage : result_.usage;
   } else {
     result_ = std::move(now);
   }
-  say(out, ProgressKind::usage, "");
+  emit(out, ProgressKind::usage, "");
   out.back().usage = result_.usage;
 }
 
 void ClaudeDialect::count(std::string id, const Usage& usage) {
   for (Message& message : messages_) {
     if (message.id != id) continue;
-    const std::int64_t out = std::max(message.usage.out, usage.out);  // later lines may say less
+    const std::int64_t out = std::max(message.usage.out, usage.out);  // later lines may have less
     message.usage = usage;
     message.usage.out = out;
     return;
@@ -414,7 +414,7 @@ Outcome ClaudeDialect::finish(const ProcessEnd& end) {
   Outcome outcome;
   if (!gave_up_.empty() && (!result_.seen || result_.is_error)) {
     outcome.http_status = retry_status_ == 0 ? std::nullopt : std::optional(retry_status_);
-    outcome.message = fmt::format("the provider answered with {} and asks to wait", gave_up_);
+    outcome.message = fmt::format("the provider answered {} and asked to wait", gave_up_);
     classify_api_error(outcome, outcome.message);
     outcome.retry_after = retry_after_;
   } else if (result_.seen) {
@@ -441,7 +441,7 @@ Outcome ClaudeDialect::finish(const ProcessEnd& end) {
   outcome.conversation = conversation_;
   if (outcome.kind == OutcomeKind::rate_limited) {
     outcome.resets_at = resets_at_;
-    if (retry_after_) outcome.retry_after = retry_after_;  // what its words say is less exact
+    if (retry_after_) outcome.retry_after = retry_after_;  // more exact than the delay in its text
   }
   return outcome;
 }
@@ -457,7 +457,7 @@ void ClaudeDialect::classify(Outcome& outcome, const ProcessEnd& end) const {
   if (error_ == "billing_error") {
     outcome.kind = OutcomeKind::api_error;
   } else if (result_.status == 403 && !has(result_.text, "oauth") && !has(result_.text, "/login")) {
-    outcome.kind = OutcomeKind::api_error;  // the key is good, but not for this: a new login changes nothing
+    outcome.kind = OutcomeKind::api_error;  // the key is valid but lacks access: a new login changes nothing
   } else if (error_ == "authentication_failed") {
     outcome.kind = OutcomeKind::not_logged_in;
   } else if (rejected_) {
@@ -470,7 +470,7 @@ void ClaudeDialect::classify(Outcome& outcome, const ProcessEnd& end) const {
   outcome.text.clear();  // not an answer
 }
 
-/// It ended by itself, or by us, before the work was done.
+/// It ended, by itself or stopped by Stint, before the work was done.
 void ClaudeDialect::classify_stop(Outcome& outcome, const ProcessEnd& end) const {
   if (result_.subtype == "error_max_budget_usd") {
     outcome.kind = OutcomeKind::over_budget;

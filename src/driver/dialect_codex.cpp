@@ -1,14 +1,14 @@
 // OpenAI's Codex: `codex exec --json`, checked with 0.166 and 0.169.
 //
-// What its stream does, as seen (tests/streams/codex):
-// 1. It asks up to five times in silence when the provider fails, and then begins anew, five times, each with an event
-//    "Reconnecting... 1/5 (why)". Its built-in provider takes no setting for that. So the first such event ends the
-//    attempt, but for a stream that broke: there the second does.
-//    Its own provider it asks over a WebSocket first, and goes over to HTTPS after five of them: those are let be,
-//    unless they were refused as HTTPS would be.
-// 2. Without a connection it waits without end: "Reconnecting... waiting for network (why)".
-// 3. It tells its usage when a turn is complete, and never of one that failed.
-// 4. A budget of tokens is a feature of its own; it ends the turn with "budget reached",
+// Observed behaviour of its stream (tests/streams/codex):
+// 1. When the provider fails it retries up to five times silently, then starts over five times, each with an event
+//    "Reconnecting... 1/5 (why)". Its built-in provider has no setting for that. So the first such event ends the
+//    attempt; after a broken stream the second one does.
+//    It calls its own provider over a WebSocket first and falls back to HTTPS after five failures. Those events are
+//    ignored, unless the refusal would hold for HTTPS as well.
+// 2. Without a connection it waits for ever: "Reconnecting... waiting for network (why)".
+// 3. It reports usage when a turn is complete, and never for a failed turn.
+// 4. It has a token budget of its own, which ends the turn with "budget reached",
 //    or, in 0.166, "shared rollout token budget exhausted".
 #include "domain/driver_descriptor.hpp"
 #include "driver/dialect_support.hpp"
@@ -27,12 +27,12 @@ constexpr std::string_view kName = "codex";
 constexpr std::size_t kShownMax = 200;
 constexpr std::string_view kReconnecting = "Reconnecting...";
 
-/// That its own budget has ended the turn, in the words of its versions.
+/// Whether its own budget has ended the turn, in the wording of any version.
 bool is_budget_used_up(std::string_view error) {
   return has(error, "budget") && (has(error, "reached") || has(error, "exhausted") || has(error, "exceeded"));
 }
 
-/// What stands in the brackets of "Reconnecting... 1/5 (why)".
+/// The text in the parentheses of "Reconnecting... 1/5 (why)".
 std::string_view reason_in(std::string_view message) {
   const std::size_t open = message.find('(');
   if (open == std::string_view::npos) return message;
@@ -40,14 +40,14 @@ std::string_view reason_in(std::string_view message) {
   return message.ends_with(')') ? message.substr(0, message.size() - 1) : message;
 }
 
-/// A WebSocket that could not be used: HTTPS is still to be tried.
+/// Whether only the WebSocket failed, so that Codex will still try HTTPS.
 bool is_before_https(std::string_view reason) {
   if (!has(reason, "ws://") && !has(reason, "wss://") && !has(reason, "websocket")) return false;
   const int status = has(reason, "status") ? status_in(reason).value_or(0) : 0;
   return status != 401 && status != 403 && status != 429;
 }
 
-/// The provider that the arguments choose, if it is one of the user's own: those take settings for retries.
+/// The provider that the arguments choose, if the user defined it: only such providers have settings for retries.
 std::string own_provider(const std::vector<std::string>& arguments) {
   constexpr std::string_view kKey = "model_provider=";
   for (const std::string& argument : arguments) {
@@ -77,7 +77,7 @@ std::string with_provider(std::string_view argument, std::string_view provider) 
   return out;
 }
 
-/// Its own budget, in tokens that are weighed: with a price, by what they cost.
+/// The budget that Codex itself enforces, in weighted tokens. With a price, the weights follow the cost.
 struct OwnBudget {
   std::int64_t limit = 0;
   double output_weight = 1;
@@ -117,7 +117,7 @@ class CodexDialect final : public Dialect {
     add_limits(launch, invocation, limit_);
     if (!invocation.conversation.empty()) {
       launch.argv.emplace_back("resume");
-      // An id that begins with a dash would be read as an option.
+      // An id that begins with a dash would be parsed as an option.
       if (!invocation.conversation.starts_with('-')) launch.argv.push_back(invocation.conversation);
     }
     launch.argv.emplace_back("-");
@@ -131,13 +131,13 @@ class CodexDialect final : public Dialect {
 
   void read(std::string_view line, std::vector<Progress>& out) override {
     const std::optional<json::object> event = parse_object(line);
-    if (!event) return say(out, ProgressKind::note, line.substr(0, Progress::kTextMax));
+    if (!event) return emit(out, ProgressKind::note, line.substr(0, Progress::kTextMax));
     const std::string type = text_at(*event, "type");
     if (type != "error") waiting_.clear();
     if (type == "turn.started") begun_ = true;
     if (type == "thread.started") {
       conversation_ = shortened(text_at(*event, "thread_id"), kShownMax);
-      say(out, ProgressKind::conversation, conversation_);
+      emit(out, ProgressKind::conversation, conversation_);
     } else if (type == "turn.completed") {
       completed_ = true;
       read_usage(*event, out);
@@ -150,7 +150,7 @@ class CodexDialect final : public Dialect {
     } else if (const json::object* const item = object_at(*event, "item")) {
       read_item(type, *item, out);
     } else {
-      say(out, ProgressKind::heartbeat, type);
+      emit(out, ProgressKind::heartbeat, type);
     }
   }
 
@@ -159,7 +159,7 @@ class CodexDialect final : public Dialect {
   std::string waits_for() const override { return waiting_.empty() ? std::string() : network_wait(waiting_); }
   PoliteEnd polite_end() override {
     PoliteEnd end;
-    end.signal = SIGINT;  // the only signal it answers; it ends with status 1 and without a final event
+    end.signal = SIGINT;  // the only signal that it handles; it exits with status 1 and without a final event
     return end;
   }
 
@@ -169,7 +169,7 @@ class CodexDialect final : public Dialect {
       outcome.kind = OutcomeKind::succeeded;
     } else if (limit_ > 0 && is_budget_used_up(error_)) {
       outcome.kind = OutcomeKind::over_budget;
-      outcome.message = "the budget's tokens or cost are used up, says codex";
+      outcome.message = "codex reports that the token or cost budget is used up";
       usage_.fresh_in = std::max(usage_.fresh_in, limit_);
       usage_.estimated = true;
     } else if (gave_up_) {
@@ -212,7 +212,7 @@ class CodexDialect final : public Dialect {
     }
   }
   void read_error_event(const std::string& message, std::vector<Progress>& out) {
-    say(out, ProgressKind::note, shortened(message, Outcome::kMessageMax));
+    emit(out, ProgressKind::note, shortened(message, Outcome::kMessageMax));
     if (!message.starts_with(kReconnecting)) {
       error_ = shortened(message, Outcome::kMessageMax);
       return;
@@ -224,7 +224,8 @@ class CodexDialect final : public Dialect {
     if (broke) ++breaks_;
     gave_up_ = gave_up_ || !broke || breaks_ > kBreaksMax;
   }
-  /// What its sandbox refused. It tells the model, not us: seen are commands whose output says so, and patches.
+  /// Records what its sandbox refused. Codex reports that only to the model; visible here are commands whose output
+  /// shows it, and patches.
   void deny(std::string_view tool, std::string_view call) {
     if (denials_.size() >= Outcome::kDenialsMax) return;
     const bool reads = permissions_ == Permissions::read;
@@ -238,16 +239,16 @@ class CodexDialect final : public Dialect {
   void note_refused_patch(std::string_view errors) {
     if (has(errors, "patch rejected: writing is blocked")) deny("apply_patch", "");
   }
-  /// Its errors are sentences, so words decide.
+  /// Its errors are sentences without codes, so their wording decides.
   void judge_error(Outcome& outcome) const {
     outcome.message = error_;
     outcome.http_status = has(error_, "status") ? status_in(error_) : std::nullopt;
-    if (has(error_, "high demand")) outcome.http_status = 500;     // what it makes of that status
-    if (has(error_, "quota exceeded")) outcome.http_status = 429;  // and of `insufficient_quota`
+    if (has(error_, "high demand")) outcome.http_status = 500;     // its wording for that status
+    if (has(error_, "quota exceeded")) outcome.http_status = 429;  // its wording for `insufficient_quota`
     outcome.kind = OutcomeKind::agent_error;
     reconsider(outcome, error_);
   }
-  /// A turn that did not complete has used something, too: at least what it was asked, once for each stream.
+  /// Estimates the usage of a turn that did not complete: at least the prompt, once for each stream.
   void count_unseen(const Outcome& outcome) {
     const bool refused = outcome.http_status || outcome.unreachable || has(outcome.message, "error sending request");
     if (!begun_ || completed_ || refused || usage_.tokens() > 0) return;
@@ -266,14 +267,14 @@ class CodexDialect final : public Dialect {
   void read_usage(const json::object& event, std::vector<Progress>& out) {
     const json::object* const usage = object_at(event, "usage");
     if (usage == nullptr) return;
-    // Cached tokens are inside the input here.
+    // Codex includes cached tokens in the input.
     Usage now;
     now.cache_read = count_at(*usage, "cached_input_tokens");
     now.cache_write = count_at(*usage, "cache_write_input_tokens");
     now.fresh_in = std::max<std::int64_t>(0, count_at(*usage, "input_tokens") - now.cache_read - now.cache_write);
     now.out = count_at(*usage, "output_tokens");
     now.reasoning = count_at(*usage, "reasoning_output_tokens");
-    // It counts from the conversation's beginning.
+    // Codex counts from the beginning of the conversation.
     const auto since = [](std::int64_t total, std::int64_t before) {
       return std::max<std::int64_t>(0, total - before);
     };
@@ -282,40 +283,40 @@ class CodexDialect final : public Dialect {
     usage_.cache_write = since(now.cache_write, before_.cache_write);
     usage_.out = since(now.out, before_.out);
     usage_.reasoning = std::min(usage_.out, since(now.reasoning, before_.reasoning));
-    say(out, ProgressKind::usage, "");
+    emit(out, ProgressKind::usage, "");
     out.back().usage = usage_;
   }
   void read_item(std::string_view event, const json::object& item, std::vector<Progress>& out) {
     const std::string type = text_at(item, "type");
     const bool done = event == "item.completed";
     if (type == "agent_message") {
-      if (!done) return say(out, ProgressKind::heartbeat, type);
+      if (!done) return emit(out, ProgressKind::heartbeat, type);
       text_ = shortened(text_at(item, "text"), Outcome::kTextMax);
-      return say(out, ProgressKind::text, text_);
+      return emit(out, ProgressKind::text, text_);
     }
-    if (type == "reasoning") return say(out, ProgressKind::thinking, text_at(item, "text"));
-    if (type == "error") return say(out, ProgressKind::note, text_at(item, "message"));
+    if (type == "reasoning") return emit(out, ProgressKind::thinking, text_at(item, "text"));
+    if (type == "error") return emit(out, ProgressKind::note, text_at(item, "message"));
     std::string what = type;
     if (type == "command_execution") what = text_at(item, "command");
     if (type == "mcp_tool_call") what = text_at(item, "server") + "." + text_at(item, "tool");
-    if (event == "item.updated") return say(out, ProgressKind::heartbeat, one_line(what, kShownMax));
+    if (event == "item.updated") return emit(out, ProgressKind::heartbeat, one_line(what, kShownMax));
     if (done) {
       if (const auto status = number_at(item, "exit_code")) what += fmt::format(" → {}", *status);
       note_refused_command(item);
     }
-    say(out, done ? ProgressKind::tool_end : ProgressKind::tool_start, one_line(what, kShownMax));
+    emit(out, done ? ProgressKind::tool_end : ProgressKind::tool_start, one_line(what, kShownMax));
   }
 
   std::string conversation_, text_, error_;
-  static constexpr int kBreaksMax = 1;  // streams that may break and be asked for again by itself
+  static constexpr int kBreaksMax = 1;  // broken streams that Codex may retry by itself
 
-  std::string waiting_;  // before a retry of its own: for what
+  std::string waiting_;  // why it waits before a retry of its own
   Usage usage_, before_;
   std::int64_t prompt_tokens_ = 0;
-  std::int64_t limit_ = 0;  // its own budget
+  std::int64_t limit_ = 0;  // of its own budget
   int breaks_ = 0;
   bool begun_ = false, completed_ = false, failed_ = false;
-  bool gave_up_ = false;  // it would ask again, more often than it may
+  bool gave_up_ = false;  // it would retry more often than it may
   Permissions permissions_ = Permissions::edit;
   std::vector<Denial> denials_;
 };

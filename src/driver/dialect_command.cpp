@@ -24,7 +24,7 @@ class CommandDialect final : public Dialect {
   void read(std::string_view piece, std::vector<Progress>& out) override {
     text_ += piece;
     for (; !piece.empty(); piece.remove_prefix(std::min(piece.size(), Progress::kTextMax))) {
-      say(out, ProgressKind::text, piece.substr(0, Progress::kTextMax));
+      emit(out, ProgressKind::text, piece.substr(0, Progress::kTextMax));
     }
     // Twice the bound, so that cutting costs nothing per piece.
     if (text_.size() > 2 * Outcome::kTextMax) text_ = ending(text_, Outcome::kTextMax);
@@ -59,7 +59,7 @@ class CommandDialect final : public Dialect {
   static constexpr std::size_t kNameMax = 200;
   static constexpr std::size_t kTailShown = 600;
   std::string name_ = "the command";
-  std::string text_;  // its end, if it is long
+  std::string text_;  // only the end, if it is long
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
 // Google's Gemini CLI: `gemini -o stream-json`, checked with 0.61.
 //
-// What it does, as seen (tests/streams/gemini):
-// 1. It asks up to ten times within four minutes, and says so on stderr only: "Attempt 1 failed with status 500.
-//    Retrying with backoff... _ApiError: {…}". Settings that would change that are root's or the user's own. So the
-//    first such line ends the attempt if it was a rate limit, else the second.
-// 2. A stream that breaks is asked for again, up to four times and without a word: the same text comes once more.
-// 3. Its text comes in deltas, each with the time.
+// Observed behaviour (tests/streams/gemini):
+// 1. It retries up to ten times within four minutes, and reports that on stderr only: "Attempt 1 failed with status
+//    500. Retrying with backoff... _ApiError: {…}". Only root or the user can change the settings for that. So the
+//    first such line ends the attempt if it was a rate limit, otherwise the second.
+// 2. It retries a broken stream up to four times without a message: the same text comes again.
+// 3. Its text comes in deltas, each with a timestamp.
 #include "driver/dialect_support.hpp"
 #include "driver/registry.hpp"
 #include "driver/tool_rules.hpp"
@@ -21,29 +21,29 @@ namespace {
 
 constexpr std::string_view kName = "gemini";
 constexpr std::size_t kShownMax = 200;
-constexpr std::size_t kCallsMax = 64;  // tool calls that are open at once
+constexpr std::size_t kCallsMax = 64;  // tool calls whose results are outstanding
 
-/// The permissions with which it has a tool that it was asked for in vain; empty: a tool that it never has.
+/// The permissions that would provide a refused tool; empty: Gemini CLI never has that tool.
 std::string_view permissions_for(std::string_view tool) {
   if (tool == "write_file" || tool == "replace" || tool == "edit" || tool == "web_fetch") return "permissions: edit";
   return tool == "run_shell_command" ? "permissions: full" : std::string_view();
 }
 
-/// Its exit statuses with a meaning of their own.
+/// What its documented exit statuses mean; empty: none of them.
 std::string_view meaning(int status) {
   switch (status) {
     case 41: return "no login or key";
-    case 42: return "it did not accept its input";
+    case 42: return "invalid input";
     case 44: return "its sandbox failed";
-    case 52: return "its settings are wrong";
-    case 53: return "it reached its limit of turns";
-    case 54: return "a tool failed for good";
+    case 52: return "its settings are invalid";
+    case 53: return "it reached its turn limit";
+    case 54: return "a tool failed fatally";
     case 55: return "the folder is not trusted";
     default: return {};
   }
 }
 
-/// Of "…T02:17:00.510Z", in milliseconds of the day; nothing if it is not that.
+/// The time of day of "…T02:17:00.510Z", in milliseconds; none if the text has another form.
 std::optional<std::int64_t> time_of_day(std::string_view text) {
   constexpr std::array<std::pair<std::size_t, std::int64_t>, 3> kParts{{{11, 3'600'000}, {14, 60'000}, {17, 1000}}};
   const auto number = [&](std::size_t at, std::size_t digits) -> std::optional<std::int64_t> {
@@ -78,7 +78,7 @@ class GeminiDialect final : public Dialect {
     }
     if (invocation.permissions == Permissions::read) launch.env = read_only_git();
     if (!invocation.conversation.empty()) launch.argv.push_back("--resume=" + invocation.conversation);
-    // Otherwise the process that we signal is only the parent of the one that works, and passes nothing on.
+    // Otherwise Stint would signal only a parent process, which does not forward signals to the one that works.
     launch.env.emplace_back("GEMINI_CLI_NO_RELAUNCH", "true");
     launch.stdin_text =
         invocation.system_prompt.empty() ? invocation.prompt : invocation.system_prompt + "\n\n" + invocation.prompt;
@@ -89,36 +89,36 @@ class GeminiDialect final : public Dialect {
 
   void read(std::string_view line, std::vector<Progress>& out) override {
     const std::optional<json::object> event = parse_object(line);
-    if (!event) return say(out, ProgressKind::note, line.substr(0, Progress::kTextMax));
+    if (!event) return emit(out, ProgressKind::note, line.substr(0, Progress::kTextMax));
     const std::string type = text_at(*event, "type");
     begun_ = begun_ || type == "message";
     if (type != "error") waiting_.clear();
     if (type == "init") {
       conversation_ = shortened(text_at(*event, "session_id"), kShownMax);
-      say(out, ProgressKind::conversation, conversation_);
+      emit(out, ProgressKind::conversation, conversation_);
     } else if (type == "message") {
       read_message(*event, out);
     } else if (type == "tool_use") {
       settle_text(out);
-      text_.clear();  // what follows the last call is the answer
+      text_.clear();  // the text after the last call is the answer
       if (calls_.size() >= kCallsMax) calls_.erase(calls_.begin());
       const std::string name = shortened(text_at(*event, "tool_name"), kShownMax);
       const json::object* const parameters = object_at(*event, "parameters");
       std::string call = parameters == nullptr ? "" : text_at(*parameters, "command");
       if (call.empty() && parameters != nullptr) call = text_at(*parameters, "file_path");
       calls_.push_back({shortened(text_at(*event, "tool_id"), kShownMax), name, one_line(call, kShownMax)});
-      say(out, ProgressKind::tool_start, one_line(name + " " + call, kShownMax));
+      emit(out, ProgressKind::tool_start, one_line(name + " " + call, kShownMax));
     } else if (type == "tool_result") {
       read_tool_result(*event, out);
     } else if (type == "error") {
       const std::string message = shortened(text_at(*event, "message"), Outcome::kMessageMax);
       if (has(message, "loop detected")) loop_ = message;
-      said_ = message;
-      say(out, ProgressKind::note, message);
+      error_event_ = message;
+      emit(out, ProgressKind::note, message);
     } else if (type == "result") {
       read_result(*event, out);
     } else {
-      say(out, ProgressKind::heartbeat, type);
+      emit(out, ProgressKind::heartbeat, type);
     }
   }
 
@@ -146,7 +146,7 @@ class GeminiDialect final : public Dialect {
   bool result_seen() const override { return result_; }
   PoliteEnd polite_end() override {
     PoliteEnd end;
-    end.signal = SIGINT;  // it then leaves with status 0 and without a final event
+    end.signal = SIGINT;  // it then exits with status 0 and without a final event
     return end;
   }
 
@@ -172,7 +172,7 @@ class GeminiDialect final : public Dialect {
     }
     outcome.exit_status = end.exit_status;
     outcome.signal = end.signal;
-    // A call that was cut has used something, too, and nobody tells what.
+    // The usage of an interrupted call is not reported: estimate it.
     const bool refused = outcome.http_status || outcome.unreachable || outcome.kind == OutcomeKind::succeeded;
     if (begun_ && usage_.tokens() == 0 && !refused) {
       usage_.fresh_in = prompt_tokens_;
@@ -203,14 +203,14 @@ class GeminiDialect final : public Dialect {
       classify_api_error(outcome, error_);
     }
   }
-  /// It leaves with the status of the answer, of which a process keeps the last eight bits.
+  /// Its exit status is the HTTP status, of which an exit status keeps the last eight bits.
   static std::optional<int> status_of_exit(int exit) {
     for (const int status : {exit + 256, exit + 512}) {
       if (exit > 1 && status >= 400 && status <= 599) return status;
     }
     return std::nullopt;
   }
-  /// What a line about its own retry says of the error: the provider's words, if they are there.
+  /// The error in a line about its own retry: the provider's message, if the line has it.
   static std::string words_of(std::string_view line) {
     constexpr std::string_view kBackoff = "Retrying with backoff... ";
     const std::size_t at = line.find(kBackoff);
@@ -224,7 +224,7 @@ class GeminiDialect final : public Dialect {
     }
     return one_line(rest, Outcome::kMessageMax);
   }
-  /// "Retrying after 3100ms...": the provider's wait and up to a fifth more.
+  /// "Retrying after 3100ms...": the provider's delay and up to a fifth more.
   static std::optional<Duration> wait_in(std::string_view line) {
     constexpr std::string_view kAfter = "Retrying after ";
     const std::size_t at = line.find(kAfter);
@@ -232,12 +232,12 @@ class GeminiDialect final : public Dialect {
     return delay_in("retry in " + std::string(line.substr(at + kAfter.size())));
   }
 
-  /// A delta. If a stream broke, the next one repeats its text from the beginning: that is held back as long as it is
-  /// the same, and is a repetition once it has come to the end of what was there before.
+  /// Reads a delta. After a broken stream the next one repeats the text from the beginning. Text that matches what was
+  /// there before is held back, and dropped as a repetition once all of the old text has come again.
   void read_message(const json::object& event, std::vector<Progress>& out) {
-    constexpr std::int64_t kPauseMsLeast = 900;  // it waits a second and more before it asks again
-    constexpr std::size_t kRepeatLeast = 8;  // bytes: less may well come twice, and a lost word is worse than a double
-    if (text_at(event, "role") != "assistant") return say(out, ProgressKind::heartbeat, "");
+    constexpr std::int64_t kPauseMsLeast = 900;  // it waits a second or more before a retry
+    constexpr std::size_t kRepeatLeast = 8;  // bytes: less may repeat by chance, and a lost word is worse than a double
+    if (text_at(event, "role") != "assistant") return emit(out, ProgressKind::heartbeat, "");
     const std::string content = text_at(event, "content");
     if (!truth_at(event, "delta")) {
       settle_text(out);
@@ -250,7 +250,7 @@ class GeminiDialect final : public Dialect {
     if (may_repeat && !content.empty() && std::string_view(text_).substr(repeated_).starts_with(content)) {
       repeated_ += content.size();
       if (repeated_ == text_.size()) repeated_ = 0;  // all of it came again
-      return say(out, ProgressKind::heartbeat, "");
+      return emit(out, ProgressKind::heartbeat, "");
     }
     if (may_repeat && content.starts_with(std::string_view(text_).substr(repeated_))) {
       const std::size_t known = text_.size() - repeated_;
@@ -265,10 +265,10 @@ class GeminiDialect final : public Dialect {
       text_ += more;
       if (text_.size() > Outcome::kTextMax) text_ = shortened(text_, Outcome::kTextMax);
     }
-    say(out, ProgressKind::text, more);
+    emit(out, ProgressKind::text, more);
     out.back().is_part = true;
   }
-  /// What looked like a repetition and was none is said after all.
+  /// Emits held-back text that turned out not to be a repetition.
   void settle_text(std::vector<Progress>& out) {
     const std::string held = text_.substr(0, std::exchange(repeated_, 0));
     if (!held.empty()) add_text(held, out);
@@ -289,42 +289,42 @@ class GeminiDialect final : public Dialect {
     if (refused && !allow.empty() && denials_.size() < Outcome::kDenialsMax) {
       denials_.push_back({call.tool, call.call, std::string(allow)});
     }
-    say(out, ProgressKind::tool_end, call.tool + " → " + one_line(text_at(event, "status"), kShownMax));
+    emit(out, ProgressKind::tool_end, call.tool + " → " + one_line(text_at(event, "status"), kShownMax));
   }
   void read_result(const json::object& event, std::vector<Progress>& out) {
     result_ = true;
     if (text_at(event, "status") != "success") {
       const json::object* const error = object_at(event, "error");
       error_ = shortened(error == nullptr ? "" : text_at(*error, "message"), Outcome::kMessageMax);
-      if (error_.empty()) error_ = said_.empty() ? "gemini failed and did not say why" : said_;
+      if (error_.empty()) error_ = error_event_.empty() ? "gemini failed without an error message" : error_event_;
       repeated_ = 0;
     }
     settle_text(out);
     const json::object* const stats = object_at(event, "stats");
     if (stats == nullptr) return;
-    // Cached tokens are inside the input here.
+    // Gemini CLI includes cached tokens in the input.
     usage_.cache_read = count_at(*stats, "cached");
     usage_.fresh_in = std::max<std::int64_t>(0, count_at(*stats, "input_tokens") - usage_.cache_read);
     usage_.out = count_at(*stats, "output_tokens");
-    say(out, ProgressKind::usage, "");
+    emit(out, ProgressKind::usage, "");
     out.back().usage = usage_;
   }
 
   std::string conversation_, text_, error_;
-  std::string said_;                        // by an event of kind error
+  std::string error_event_;                 // by an event of kind error
   std::string loop_;                        // why it stopped itself
-  std::string own_retry_;                   // what the retry is for that it announced
-  std::string waiting_;                     // the same, until something comes
-  std::size_t repeated_ = 0;                // so much of the text has come again
+  std::string own_retry_;                   // the error that it announced a retry for
+  std::string waiting_;                     // the same, until the next event
+  std::size_t repeated_ = 0;                // bytes of the text that have come again
   std::optional<std::int64_t> last_delta_;  // its time of day
-  std::optional<int> http_status_;          // as stderr has it
+  std::optional<int> http_status_;          // from stderr
   std::optional<Duration> own_wait_;
   std::int64_t prompt_tokens_ = 0;
   std::vector<Call> calls_;
   std::vector<Denial> denials_;
   Usage usage_;
   bool begun_ = false, result_ = false;
-  bool gave_up_ = false;  // it would ask again, more often than it may
+  bool gave_up_ = false;  // it would retry more often than it may
 };
 
 }  // namespace

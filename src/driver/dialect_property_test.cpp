@@ -1,4 +1,4 @@
-// Whatever a CLI writes, a dialect neither falls over nor keeps more than it may.
+// For any output of a CLI, a dialect neither crashes nor keeps more than its bounds.
 #include "driver/dialect_test_support.hpp"
 
 #include <rapidcheck.h>
@@ -129,7 +129,7 @@ TEST(DialectProperty, many_and_huge_lines_keep_to_the_bounds) {
     EXPECT_LE(played.outcome.text.size(), Outcome::kTextMax);
     EXPECT_LE(played.outcome.denials.size(), Outcome::kDenialsMax);
     if (std::string_view(driver) != "command") {
-      EXPECT_EQ(played.progress.at(1).kind, ProgressKind::note) << "not looked into";
+      EXPECT_EQ(played.progress.at(1).kind, ProgressKind::note) << "not parsed";
     }
     for (const Progress& progress : played.progress) EXPECT_LE(progress.text.size(), Progress::kTextMax);
   }

@@ -1,4 +1,4 @@
-// Streams as the real CLIs wrote them, against the simulated provider (tests/streams says how).
+// Streams recorded from the real CLIs against the simulated provider (tests/streams describes how).
 #include "driver/dialect_test_support.hpp"
 
 namespace stint::driver {
@@ -80,7 +80,7 @@ TEST(DialectStream, every_recorded_stream_is_classified) {
   }
 }
 
-TEST(DialectStream, claude_says_what_it_does) {
+TEST(DialectStream, claude_reports_progress) {
   const Played played = play("claude", recorded("claude/tool"), exited(0));
   EXPECT_EQ(played.texts(ProgressKind::text), "I look.|All done.|");
   EXPECT_EQ(played.texts(ProgressKind::thinking), "hm|");
@@ -107,7 +107,7 @@ TEST(DialectStream, a_refused_call_comes_with_the_line_that_would_allow_it) {
   EXPECT_EQ(gemini.denials.at(0), (Denial{"run_shell_command", "touch x", "permissions: full"}));
 }
 
-TEST(DialectStream, tokens_are_counted_though_the_result_says_zero) {
+TEST(DialectStream, tokens_are_counted_though_the_result_has_zero) {
   const Usage budget = play("claude", recorded("claude/max_budget"), exited(1)).outcome.usage;
   EXPECT_EQ(budget.fresh_in, 19263);
   EXPECT_EQ(budget.cost_micros, 96365);
@@ -116,15 +116,15 @@ TEST(DialectStream, tokens_are_counted_though_the_result_says_zero) {
   EXPECT_TRUE(cut.estimated);
 }
 
-TEST(DialectStream, the_end_of_a_rate_limit_is_known_where_it_is_told) {
+TEST(DialectStream, the_reset_time_of_a_rate_limit_is_read) {
   const Outcome outcome = play("claude", recorded("claude/session_limit"), exited(1)).outcome;
   ASSERT_TRUE(outcome.resets_at);
   EXPECT_EQ(*outcome.resets_at, WallTime(std::chrono::seconds(1999999999)));
-  EXPECT_TRUE(outcome.text.empty()) << "an error is no answer";
+  EXPECT_TRUE(outcome.text.empty()) << "an error is not an answer";
   EXPECT_FALSE(play("claude", recorded("claude/rate_allowed"), exited(0)).outcome.resets_at);
 }
 
-TEST(DialectStream, codex_and_gemini_say_what_they_do) {
+TEST(DialectStream, codex_and_gemini_report_progress) {
   const Played codex = play("codex", recorded("codex/tool"), exited(0));
   EXPECT_EQ(codex.texts(ProgressKind::text), "I look.|All done.|");
   EXPECT_EQ(codex.texts(ProgressKind::tool_start), "/bin/bash -lc 'echo hello'|");

@@ -14,21 +14,21 @@ namespace stint::driver {
 namespace {
 
 constexpr std::size_t kDepthMax = 200;
-constexpr std::int64_t kCountMax = std::int64_t{1} << 48;  // as in a budget: more is a mistake
+constexpr std::int64_t kCountMax = std::int64_t{1} << 48;  // as in a budget: a larger number is an error
 constexpr std::string_view kMore = "…";
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-/// Where `part` begins in `text`, whatever the case.
+/// Where `part` begins in `text`, ignoring case.
 std::size_t find(std::string_view text, std::string_view part) {
   const auto found = std::ranges::search(text, part, [](char a, char b) { return lower(a) == lower(b); });
   if (found.empty() && !part.empty()) return std::string_view::npos;
   return static_cast<std::size_t>(found.begin() - text.begin());
 }
 
-/// Seconds of a unit, by its first letters; 0 if it is none.
+/// Seconds of a unit, by its first letters; 0 if it is unknown.
 double seconds_of(std::string_view unit) {
   if (unit == "ms" || unit.starts_with("milli")) return 0.001;
   if (unit == "s" || unit.starts_with("sec")) return 1;
@@ -130,7 +130,7 @@ std::string one_line(std::string_view text, std::size_t most) {
   std::ranges::replace_if(out, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   return out;
 }
-void say(std::vector<Progress>& out, ProgressKind kind, std::string_view text) {
+void emit(std::vector<Progress>& out, ProgressKind kind, std::string_view text) {
   Progress& progress = out.emplace_back();
   progress.kind = kind;
   progress.text = shortened(text, Progress::kTextMax);
@@ -181,7 +181,7 @@ std::optional<Duration> delay_in(std::string_view text) {
 }
 
 bool is_unreachable(std::string_view words) {
-  if (has(words, "econnreset")) return false;  // somebody was there, whatever else the sentence says
+  if (has(words, "econnreset")) return false;  // a server had answered, whatever else the sentence contains
   for (const std::string_view part :
        {"waiting for network", "connection failed", "connection refused", "connectionrefused", "econnrefused",
         "enotfound", "eai_again", "enetunreach", "ehostunreach", "dns error", "unable to connect", "fetch failed"}) {
@@ -206,7 +206,7 @@ void classify_api_error(Outcome& outcome, std::string_view words) {
     return std::ranges::any_of(parts, [words](std::string_view part) { return has(words, part); });
   };
   if (any({"spend limit", "credit balance", "billing", "payment"})) {
-    outcome.kind = OutcomeKind::api_error;  // waiting does not help, so it is no rate limit, whatever the status
+    outcome.kind = OutcomeKind::api_error;  // not a rate limit, whatever the status: waiting does not help
   } else if (status == 401 || any({"not logged in", "/login", "invalid api key", "please log in", "codex login",
                                    "missing environment variable", "api_key environment variable", "oauth token"})) {
     outcome.kind = OutcomeKind::not_logged_in;
@@ -233,10 +233,10 @@ Outcome ended_without_result(std::string_view name, const ProcessEnd& end) {
   if (end.oom) {
     outcome.kind = OutcomeKind::out_of_memory;
     outcome.message =
-        fmt::format("{} was killed for want of memory; give it more (memory:), or run fewer at once", name);
+        fmt::format("{} ran out of memory and was killed; raise the agent's `memory:`, or run fewer at once", name);
   } else if (end.killed_by_us) {
     outcome.kind = OutcomeKind::cancelled;
-    outcome.message = fmt::format("{} was ended before it had a result", name);
+    outcome.message = fmt::format("{} was stopped before it had a result", name);
   } else if (end.signal) {
     outcome.kind = OutcomeKind::crashed;
     outcome.message = fmt::format("{} was killed by signal {}{}", name, *end.signal, said);

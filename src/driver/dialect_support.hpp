@@ -1,4 +1,4 @@
-/// What the dialects share: JSON without surprises, bounded text, and the guesses that an error's words allow.
+/// Shared by the dialects: lenient JSON access, bounded text, and the classification of errors by their wording.
 #pragma once
 
 #include "driver/dialect.hpp"
@@ -14,7 +14,7 @@ namespace json = boost::json;
 /// The variables of the driver's descriptor that switch off its own retries.
 void add_retry_off(Launch& launch, std::string_view driver);
 
-/// A line's object; nothing if it is none.
+/// The JSON object of a line; none if it is not one.
 [[nodiscard]] std::optional<json::object> parse_object(std::string_view line);
 [[nodiscard]] std::string text_at(const json::object& object, std::string_view key);
 [[nodiscard]] const json::object* object_at(const json::object& object, std::string_view key);
@@ -22,36 +22,37 @@ void add_retry_off(Launch& launch, std::string_view driver);
 [[nodiscard]] std::optional<std::int64_t> number_at(const json::object& object, std::string_view key);
 [[nodiscard]] double real_at(const json::object& object, std::string_view key);
 [[nodiscard]] bool truth_at(const json::object& object, std::string_view key);
-/// A counter: never negative, never absurd.
+/// A counter: never negative; 0 if it is missing or out of range.
 [[nodiscard]] std::int64_t count_at(const json::object& object, std::string_view key);
-/// Of dollars; never negative.
+/// Dollars in millionths; never negative.
 [[nodiscard]] std::int64_t micros_of(double dollars);
 
-/// The text's beginning, at most `most` bytes, cut between characters, with "…" if something is missing.
+/// The beginning of the text, at most `most` bytes, cut between characters, with "…" if it was cut.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t most);
-/// The same of its end.
+/// The same for the end of the text.
 [[nodiscard]] std::string ending(std::string_view text, std::size_t most);
-/// In one line, for a message or a list.
+/// The text in one line, for a message or a list.
 [[nodiscard]] std::string one_line(std::string_view text, std::size_t most);
-void say(std::vector<Progress>& out, ProgressKind kind, std::string_view text);
+/// Appends to `out`; the text is cut at Progress::kTextMax.
+void emit(std::vector<Progress>& out, ProgressKind kind, std::string_view text);
 
-[[nodiscard]] bool has(std::string_view text, std::string_view part);  ///< whatever the case, ASCII
+[[nodiscard]] bool has(std::string_view text, std::string_view part);  ///< ignores ASCII case
 /// The first number from 400 to 599 that stands alone in the text.
 [[nodiscard]] std::optional<int> status_in(std::string_view text);
 
-/// The wait that a sentence names: "try again in 3 days 2 hours", "Please retry in 38.5s". At most kServerDelayMax.
+/// The delay in a sentence: "try again in 3 days 2 hours", "Please retry in 38.5s". At most kServerDelayMax.
 [[nodiscard]] std::optional<Duration> delay_in(std::string_view text);
 
-/// Whether an error's words say that nothing answered: refused, no such host, no network.
+/// Whether the wording of an error means that there was no connection: refused, no such host, no network.
 [[nodiscard]] bool is_unreachable(std::string_view words);
-/// Tokens of a text, where nobody counted them: an estimate, never nothing.
+/// Estimates the tokens of a text for which no count was reported; at least 1.
 [[nodiscard]] std::int64_t estimated_tokens(std::string_view text);
-/// What a CLI that waits for its provider waits for, for people.
+/// Why a CLI waits for its provider, for people.
 [[nodiscard]] std::string network_wait(std::string_view why);
 
-/// An outcome for an error of the provider: status first, then words.
+/// Classifies an error of the provider: by its status first, then by its wording.
 void classify_api_error(Outcome& outcome, std::string_view words);
-/// An outcome for a process that ended without a final event. `name` is the CLI's.
+/// The outcome of a process that ended without a final event. `name` is that of the CLI.
 [[nodiscard]] Outcome ended_without_result(std::string_view name, const ProcessEnd& end);
 
 }  // namespace stint::driver

@@ -1,5 +1,5 @@
-// What is made of a failing provider: one table, CLI × fault → verdict, own retries, account, text, from streams as the
-// real CLIs wrote them. tests/integration/cli_faults_test.py plays the same table with the CLIs themselves.
+// How faults of a provider are handled: one table, CLI × fault → verdict, own retries, account, text, from streams that
+// were recorded from the real CLIs. tests/integration/cli_faults_test.py runs the same table with the CLIs themselves.
 #include "domain/verdict.hpp"
 #include "driver/dialect_test_support.hpp"
 
@@ -12,14 +12,14 @@ using namespace std::chrono_literals;
 
 struct Row {
   std::string driver, stream;
-  int exit = 1;  ///< its status, unless it is ended because it would ask again by itself
+  int exit = 1;  ///< its status, unless it is ended because it would retry by itself
   bool gives_up = false;
   std::string verdict;  ///< succeeded; final; attempt: uses one up; parked: for a time; asks: until a person acts
   std::string text;     ///< a part of it
   Duration wait{};      ///< of one that is parked for a time
 };
 
-/// As the process side does it: what follows a giving up is not read any more.
+/// As ProcessAttempt does it: nothing is read after the dialect gave up.
 Played play_row(const Row& row) {
   Played played;
   Result<std::unique_ptr<Dialect>> dialect = make_dialect(row.driver);
@@ -38,7 +38,7 @@ Played play_row(const Row& row) {
     for (const std::string& error : recorded_errors(row.driver + "/" + row.stream)) (*dialect)->read_error(error);
   }
   EXPECT_EQ((*dialect)->gives_up(), row.gives_up);
-  EXPECT_EQ((*dialect)->waits_for().empty(), !row.gives_up) << "why says that it waits for the network";
+  EXPECT_EQ((*dialect)->waits_for().empty(), !row.gives_up) << "`stint why` shows that it waits for the network";
   played.result_seen = (*dialect)->result_seen();
   played.outcome = (*dialect)->finish(row.gives_up ? killed_by_us() : exited(row.exit));
   return played;
@@ -52,7 +52,7 @@ std::string name_of(const domain::Verdict& verdict) {
   return verdict.settle == Settle::failed ? "final" : "other";
 }
 
-TEST(DialectTable, a_failing_provider_is_judged_alike_whichever_cli_met_it) {
+TEST(DialectTable, a_fault_of_a_provider_has_the_same_verdict_for_every_cli) {
   const std::vector<Row> rows{
       {"claude", "unauthorized", 1, false, "asks", "Invalid API key"},
       {"claude", "forbidden", 1, false, "final", "403"},
@@ -122,11 +122,11 @@ TEST(DialectTable, a_call_that_breaks_in_mid_stream_counts_its_input) {
     EXPECT_GT(usage.fresh_in, 0);
   }
   const Usage both = play_row({"claude", "reset_stream", 1, false, "", ""}).outcome.usage;
-  EXPECT_EQ(both.fresh_in, 2 * 12039) << "of both calls, though the result knows one";
+  EXPECT_EQ(both.fresh_in, 2 * 12039) << "of both calls, though the result counts one";
   EXPECT_EQ(play_row({"codex", "forbidden", 1, true, "", ""}).outcome.usage.tokens(), 0) << "a refusal costs nothing";
 }
 
-TEST(DialectTable, codex_ends_by_the_budget_that_it_was_given) {
+TEST(DialectTable, codex_enforces_the_budget_that_it_is_given) {
   Invocation invocation;
   invocation.tokens_max = 12000;
   for (const std::string stream : {"codex/budget_reached", "codex/budget_exhausted"}) {
@@ -135,7 +135,7 @@ TEST(DialectTable, codex_ends_by_the_budget_that_it_was_given) {
     EXPECT_EQ(played.outcome.usage.tokens(), 12000);
     EXPECT_TRUE(played.outcome.usage.estimated);
   }
-  // With a price, the cost decides, output weighed by what it costs more.
+  // With a price, the cost decides: output tokens are weighted by their price.
   invocation.tokens_max.reset();
   invocation.cost_micros_max = 30'000;
   invocation.price = {.input = 3'000'000, .output = 15'000'000};
@@ -145,9 +145,9 @@ TEST(DialectTable, codex_ends_by_the_budget_that_it_was_given) {
   EXPECT_NE(words.find("sampling_token_weight=5.000"), std::string::npos) << words;
 }
 
-TEST(DialectTable, the_text_of_gemini_comes_as_it_was_sent) {
+TEST(DialectTable, repeated_text_of_gemini_is_dropped) {
   const Played once = play_row({"gemini", "half_stream_once", 0, false, "", ""});
-  EXPECT_EQ(once.outcome.text, "I have read it twice, slowly. It is ") << "what came again is not said again";
+  EXPECT_EQ(once.outcome.text, "I have read it twice, slowly. It is ") << "the repetition is dropped";
   std::string shown;
   for (const Progress& progress : once.progress) {
     if (progress.kind != ProgressKind::text) continue;
@@ -164,7 +164,7 @@ std::string delta(int ms, std::string_view text) {
                      ms / 1000, ms % 1000, text);
 }
 
-TEST(DialectTable, a_text_that_only_looks_like_a_repetition_is_kept) {
+TEST(DialectTable, text_that_only_looks_like_a_repetition_is_kept) {
   const std::string done = R"({"type":"result","status":"success","stats":{}})";
   const auto text = [&](std::vector<std::string> lines) {
     lines.push_back(done);
@@ -175,7 +175,7 @@ TEST(DialectTable, a_text_that_only_looks_like_a_repetition_is_kept) {
             "one two one three");
   EXPECT_EQ(text({delta(0, "one "), delta(10, "two "), delta(2000, "one ")}), "one two one ");
   EXPECT_EQ(text({delta(0, "one "), delta(10, "two "), delta(2000, "one two three")}), "one two three");
-  EXPECT_EQ(text({delta(0, "#"), delta(2000, "# Title")}), "## Title") << "too little to tell";
+  EXPECT_EQ(text({delta(0, "#"), delta(2000, "# Title")}), "## Title") << "too short to be a repetition";
   EXPECT_EQ(text({delta(0, "1"), delta(2000, "1")}), "11");
 }
 

@@ -1,4 +1,4 @@
-// Streams made by hand: what the recorded ones do not show.
+// Hand-written streams, for cases that the recorded ones do not cover.
 #include "driver/dialect_test_support.hpp"
 
 #include <algorithm>
@@ -17,13 +17,13 @@ std::string claude_result(const std::string& rest) {
   return R"({"type":"result","subtype":"success","session_id":"s")" + rest + "}";
 }
 
-TEST(Dialect, an_unknown_driver_is_refused_with_those_that_are_known) {
+TEST(Dialect, the_refusal_of_an_unknown_driver_lists_the_known_ones) {
   const auto made = make_dialect("aider");
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().what(), "there is no driver 'aider'; use claude, codex, gemini or command");
 }
 
-TEST(Dialect, claude_is_started_with_one_retry_loop_and_nothing_that_can_be_taken_for_an_option) {
+TEST(Dialect, claude_is_started_with_one_retry_and_no_value_that_can_be_parsed_as_an_option) {
   Invocation invocation;
   invocation.prompt = "say \"hi\"\nand more";
   invocation.model = "opus";
@@ -43,7 +43,7 @@ TEST(Dialect, claude_is_started_with_one_retry_loop_and_nothing_that_can_be_take
   }
   EXPECT_EQ(launch.stdin_text, R"({"type":"user","message":{"role":"user","content":"say \"hi\"\nand more"}})"
                                "\n");
-  EXPECT_FALSE(launch.close_stdin) << "an interrupt must still come in";
+  EXPECT_FALSE(launch.close_stdin) << "an interrupt must still get through";
   const auto value = [&](std::string_view name) {
     for (const auto& [key, content] : launch.env) {
       if (key == name) return content.value_or("(unset)");
@@ -72,7 +72,7 @@ TEST(Dialect, permissions_are_mapped_to_each_cli) {
   EXPECT_TRUE(has("gemini", Permissions::full, "--approval-mode=yolo"));
 }
 
-TEST(Dialect, a_conversation_goes_on) {
+TEST(Dialect, a_conversation_is_continued) {
   Invocation invocation;
   invocation.prompt = "go on";
   invocation.conversation = "id-1";
@@ -100,12 +100,12 @@ TEST(Dialect, each_has_its_polite_end) {
 TEST(Dialect, claude_a_result_before_the_kill_counts) {
   const std::string done = claude_result(R"(,"is_error":false,"result":"done")");
   const Played played = play("claude", {done}, killed_by_us());
-  EXPECT_EQ(played.outcome.kind, OutcomeKind::succeeded) << "we only ended a process that would not leave";
+  EXPECT_EQ(played.outcome.kind, OutcomeKind::succeeded) << "Stint only ended a process that did not exit";
   EXPECT_EQ(played.outcome.text, "done");
   EXPECT_EQ(played.outcome.signal, 15);
 }
 
-TEST(Dialect, claude_of_two_results_an_error_takes_nothing_back_and_a_success_replaces) {
+TEST(Dialect, claude_a_second_result_replaces_the_first_only_if_it_is_a_success) {
   const std::string first = claude_result(R"(,"is_error":false,"result":"one")");
   const std::string second = claude_result(R"(,"is_error":false,"result":"two")");
   const std::string error = R"({"type":"result","subtype":"error_during_execution","is_error":true})";
@@ -135,7 +135,7 @@ TEST(Dialect, claude_only_a_rejection_is_exhaustion) {
   EXPECT_EQ(limited("allowed_warning").kind, OutcomeKind::agent_error);
 }
 
-TEST(Dialect, claude_as_root_says_what_to_do) {
+TEST(Dialect, claude_as_root_fails_with_a_remedy) {
   const Outcome outcome =
       play("claude", {}, exited(1, "--dangerously-skip-permissions cannot be used with root/sudo privileges")).outcome;
   EXPECT_EQ(outcome.kind, OutcomeKind::permission_denied);
@@ -167,7 +167,7 @@ TEST(Dialect, claude_usage_counts_each_message_once_and_all_subagents) {
   EXPECT_EQ(all.cost_micros, 500'000);
 }
 
-TEST(Dialect, cached_tokens_are_taken_out_of_the_input_where_they_are_inside) {
+TEST(Dialect, cached_tokens_are_subtracted_from_an_input_that_includes_them) {
   const std::string codex =
       R"({"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":60,"cache_write_input_tokens":10,)"
       R"("output_tokens":9,"reasoning_output_tokens":4}})";
@@ -182,7 +182,7 @@ TEST(Dialect, cached_tokens_are_taken_out_of_the_input_where_they_are_inside) {
   EXPECT_EQ(play("gemini", {gemini}, exited(0)).outcome.usage.fresh_in, 40);
 }
 
-TEST(Dialect, codex_counts_a_conversation_from_its_beginning_and_we_do_not) {
+TEST(Dialect, codex_usage_of_earlier_attempts_is_subtracted) {
   Invocation invocation;
   invocation.conversation = "id-1";
   invocation.usage_before.fresh_in = 70;
@@ -192,10 +192,10 @@ TEST(Dialect, codex_counts_a_conversation_from_its_beginning_and_we_do_not) {
   EXPECT_EQ(usage.fresh_in, 30);
   EXPECT_EQ(usage.out, 4);
   invocation.usage_before.out = 50;
-  EXPECT_EQ(play("codex", {total}, exited(0), invocation).outcome.usage.out, 0) << "never below nothing";
+  EXPECT_EQ(play("codex", {total}, exited(0), invocation).outcome.usage.out, 0) << "never negative";
 }
 
-TEST(Dialect, numbers_that_cannot_be_are_nothing) {
+TEST(Dialect, numbers_out_of_range_count_as_zero) {
   const std::string odd =
       claude_result(R"(,"is_error":false,"result":"x","total_cost_usd":-3,"api_error_status":99999,)"
                     R"("usage":{"input_tokens":-5,"output_tokens":1e300,"cache_read_input_tokens":"many"})");
@@ -205,7 +205,7 @@ TEST(Dialect, numbers_that_cannot_be_are_nothing) {
   EXPECT_FALSE(outcome.http_status);
 }
 
-TEST(Dialect, lines_that_are_no_json_are_notes_and_unknown_events_are_life) {
+TEST(Dialect, lines_without_json_are_notes_and_unknown_events_are_heartbeats) {
   for (const char* const driver : {"claude", "codex", "gemini"}) {
     const Played played = play(
         driver, {"[SandboxDebug] hello", R"({"type":"new_in_2027","x":[1]})", "", "[]", "{\"a\":"}, killed_by_us());
@@ -215,7 +215,7 @@ TEST(Dialect, lines_that_are_no_json_are_notes_and_unknown_events_are_life) {
   }
 }
 
-TEST(Dialect, codex_an_error_that_was_overcome_is_no_failure) {
+TEST(Dialect, codex_an_error_before_a_completed_turn_is_not_a_failure) {
   const Played played = play("codex",
                              {R"({"type":"error","message":"Reconnecting... 1/5"})",
                               R"({"type":"item.completed","item":{"type":"agent_message","text":"done"}})",
@@ -225,7 +225,7 @@ TEST(Dialect, codex_an_error_that_was_overcome_is_no_failure) {
   EXPECT_EQ(played.outcome.text, "done");
 }
 
-TEST(Dialect, a_wait_that_a_sentence_names_is_read) {
+TEST(Dialect, a_delay_is_read_from_a_sentence) {
   using namespace std::chrono_literals;
   const auto wait = [](const std::string& sentence) {
     const std::string failed = R"({"type":"turn.failed","error":{"message":"rate limit: )" + sentence + "\"}}";
@@ -246,10 +246,10 @@ TEST(Dialect, gemini_exit_statuses_have_a_meaning) {
             OutcomeKind::not_logged_in);
   const Outcome turns = play("gemini", {}, exited(53)).outcome;
   EXPECT_EQ(turns.kind, OutcomeKind::agent_error);
-  EXPECT_NE(turns.message.find("limit of turns"), std::string::npos);
+  EXPECT_NE(turns.message.find("turn limit"), std::string::npos);
 }
 
-TEST(Dialect, want_of_memory_and_signals_are_told_apart) {
+TEST(Dialect, out_of_memory_and_signals_are_distinguished) {
   ProcessEnd end;
   end.signal = SIGKILL;
   for (const char* const driver : {"claude", "codex", "gemini", "command"}) {

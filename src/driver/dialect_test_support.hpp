@@ -1,4 +1,4 @@
-/// For the tests of the dialects: recorded streams, and how a whole attempt is played through a dialect.
+/// For tests of the dialects: reads recorded streams and plays a whole attempt through a dialect.
 #pragma once
 
 #include "driver/dialect.hpp"
@@ -19,7 +19,7 @@ inline std::vector<std::string> recorded(const std::string& name) {
   return lines;
 }
 
-/// What it wrote to stderr, where that matters; else nothing.
+/// The recorded stderr of a stream; empty where it does not matter.
 inline std::vector<std::string> recorded_errors(const std::string& name) {
   std::ifstream file(std::string(STINT_STREAMS) + "/" + name + ".err");
   std::vector<std::string> lines;

@@ -1,5 +1,4 @@
-/// A process that no signal ends, for tests: frozen by a cgroup of the first version, as one in an uninterruptible
-/// sleep would be.
+/// For tests: a process that no signal ends. A version-1 cgroup freezes it, which acts like an uninterruptible sleep.
 #pragma once
 
 #include "os/fd.hpp"

@@ -9,8 +9,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Between two rounds of SIGKILL: a process that hops is caught within milliseconds, and one in uninterruptible sleep
-// does not cost a busy loop.
+// Between two rounds of SIGKILL: a process that keeps forking is caught within milliseconds, and one in uninterruptible
+// sleep does not cause a busy loop.
 constexpr Duration kPauseLeast = 1ms;
 constexpr Duration kPauseMost = 100ms;
 

@@ -1,5 +1,6 @@
-/// The ending ladder over a tree of processes: a polite signal, a grace, then SIGKILL in rounds until none is left. The
-/// owner reaps, and calls step() when next() is due. It never gives up: a permit is freed only when all are gone.
+/// Ends a tree of processes in steps: a polite signal, a grace period, then SIGKILL in rounds until none is left. The
+/// owner reaps, and calls step() when next() is due. The ladder never gives up: a permit is freed only when all
+/// processes are gone.
 #pragma once
 
 #include "os/process.hpp"
@@ -15,13 +16,13 @@ namespace stint::driver {
 class Ladder {
  public:
   using Targets = std::function<std::vector<os::Process>()>;
-  /// `targets` is asked anew for every round: a tree may grow while it is ended. `cgroup` may be empty.
+  /// Calls `targets` in every round: a tree may grow while it is ended. `cgroup` may be empty.
   Ladder(Duration grace, std::string cgroup, Targets targets)
       : grace_(grace), cgroup_(std::move(cgroup)), targets_(std::move(targets)) {}
 
-  /// A begun one is only hurried, by SIGKILL.
+  /// Sends the first signal and starts the grace period. Once begun, only SIGKILL has an effect: it skips the grace.
   void begin(int signal, TimePoint now);
-  /// Of a begun one: SIGTERM for what is left, and SIGKILL after `grace`, if that is sooner than it would have come.
+  /// Once begun: sends SIGTERM to what is left, and SIGKILL after `grace`, if that is sooner than planned.
   void hasten(Duration grace, TimePoint now);
   [[nodiscard]] bool begun() const noexcept { return begun_; }
   [[nodiscard]] TimePoint next() const noexcept { return next_; }

@@ -1,4 +1,4 @@
-// The ending ladder: when it does what, and that real processes go.
+// The ending ladder: the times of its steps, and that it ends real processes.
 #include "driver/ladder.hpp"
 
 #include "os/spawn.hpp"
@@ -36,7 +36,7 @@ TEST(Ladder, waits_for_the_grace_before_it_kills) {
   EXPECT_EQ(counted.asked, 2);
 }
 
-TEST(Ladder, comes_again_for_ever_but_ever_more_slowly) {
+TEST(Ladder, repeats_sigkill_for_ever_with_growing_pauses) {
   Counted counted;
   counted.ladder.begin(SIGKILL, kStart);
   TimePoint now = kStart;
@@ -54,7 +54,7 @@ TEST(Ladder, comes_again_for_ever_but_ever_more_slowly) {
   EXPECT_EQ(counted.asked, 21);
 }
 
-TEST(Ladder, is_hastened_to_a_shorter_grace_and_never_to_a_longer_one) {
+TEST(Ladder, hasten_shortens_the_grace_and_never_extends_it) {
   Counted counted;
   Ladder& ladder = counted.ladder;
   ladder.hasten(10ms, kStart);
@@ -67,7 +67,7 @@ TEST(Ladder, is_hastened_to_a_shorter_grace_and_never_to_a_longer_one) {
   EXPECT_EQ(counted.asked, 2) << "SIGTERM for those that the first signal left";
 }
 
-TEST(Ladder, is_hurried_by_sigkill_and_by_nothing_else) {
+TEST(Ladder, only_sigkill_skips_the_grace) {
   Counted counted;
   Ladder& ladder = counted.ladder;
   ladder.begin(SIGTERM, kStart);
@@ -101,7 +101,7 @@ TEST_P(LadderOfOne, ends_a_stopped_process) {
   EXPECT_EQ(os::blocking_reap(pid_) & 0x7f, GetParam() ? SIGKILL : SIGTERM);
 }
 
-TEST_P(LadderOfOne, ends_whom_the_first_looks_missed) {
+TEST_P(LadderOfOne, ends_processes_that_the_first_scans_missed) {
   int looks = 0;
   Ladder ladder(100ms, "",
                 [&] { return ++looks <= 2 ? std::vector<os::Process>() : std::vector{*os::read_process(pid_)}; });

@@ -19,14 +19,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kDrainMax = 2s;  // for pipes that somebody outside keeps open
-constexpr std::size_t kDrainBytesMax = 1U
-                                       << 20;   // of each, if that one also writes: as much as a pipe can be made hold
-constexpr std::size_t kErrorLineMax = 8 << 10;  // of a line of stderr: the rest of it is not looked into
+// Bounds on reading pipes after the end, in case a process outside the attempt keeps them open or writes to them.
+constexpr Duration kDrainMax = 2s;
+constexpr std::size_t kDrainBytesMax = 1U << 20;  // of each pipe: the largest capacity that a pipe can have
+constexpr std::size_t kErrorLineMax = 8 << 10;    // of a line of stderr: the rest is not parsed
 constexpr Duration kLifeCheckLeast = 50ms, kLifeCheckMost = 30s;
 constexpr int kLifeChecksPerTimeout = 4;
-constexpr Duration kBusyPerTick = 200ms;   // a tick of the kernel's is 10 ms
-constexpr Duration kFinishOffExtra = 30s;  // beyond all graces: then the warden is left to its work
+constexpr Duration kBusyPerTick = 200ms;  // a tick of the kernel is 10 ms
+constexpr Duration kEndExtra = 30s;       // beyond all grace periods: then the warden goes on alone
 
 }  // namespace
 
@@ -38,7 +38,7 @@ class ProcessAttempt::Streams {
   }
 
   Descriptor input, output, errors;
-  std::string pending;  // for input, while a write is under way
+  std::string pending;  // for input, while a write is in flight
   bool writing = false;
   bool close_after = false;  // when everything is written
 };
@@ -57,8 +57,8 @@ ProcessAttempt::~ProcessAttempt() = default;
 Task<Result<std::unique_ptr<ProcessReport>>> ProcessAttempt::run(std::unique_ptr<const Invocation> invocation) {
   STINT_CO_CHECK(start(*invocation));
   invocation.reset();
-  const Duration most = polite_ + grace_ + kFinishOffExtra;
-  STINT_CO_TRY(const Ended ended, co_await finally_do(attend(), finish_off(), most));
+  const Duration most = polite_ + grace_ + kEndExtra;
+  STINT_CO_TRY(const Ended ended, co_await finally_do(supervise(), end_and_wait(), most));
   co_return report(ended);
 }
 
@@ -96,7 +96,7 @@ Result<> ProcessAttempt::start(const Invocation& invocation) {
   return {};
 }
 
-Task<Result<Ended>> ProcessAttempt::attend() {
+Task<Result<Ended>> ProcessAttempt::supervise() {
   struct Leave {  // also when the body is stopped: end() may be called until the scope is gone
     Scope*& scope;
     ~Leave() { scope = nullptr; }
@@ -113,8 +113,8 @@ Task<Result<Ended>> ProcessAttempt::attend() {
     left_ = ward_->left();
     ward_.reset();
     over_ = true;
-    let_go_.notify();
-    // Nothing of it is alive, so the pipes are at their end, unless somebody else has them open.
+    unheld_.notify();
+    // No process of it is alive, so the pipes are at their end, unless another process has them open.
     (void)co_await drained_.wait(0, kDrainMax);
     scope.cancel();
     co_return ended;
@@ -122,8 +122,8 @@ Task<Result<Ended>> ProcessAttempt::attend() {
   co_return co_await with_scope(std::ref(body));
 }
 
-/// After a stop from above: the process must be gone before that goes on.
-Task<> ProcessAttempt::finish_off() {
+/// After a stop from above: the process must be gone before the stop passes on.
+Task<> ProcessAttempt::end_and_wait() {
   if (ward_ == nullptr) co_return;
   ward_->end(SIGTERM);
   (void)co_await ward_->ended();
@@ -136,21 +136,21 @@ void ProcessAttempt::end(OutcomeKind kind, std::string why) {
     if (ward_ != nullptr) ward_->end(SIGKILL);
     return;
   }
-  why_ended_ = WhyEnded{kind, std::move(why), leaving_};
+  why_ended_ = WhyEnded{kind, std::move(why), result_seen_};
   if (scope_ != nullptr) scope_->spawn(escalate());
 }
 
-/// The dialect's own way, then the ladder.
+/// Ends the process with the dialect's polite end first, then with the ladder.
 Task<> ProcessAttempt::escalate() {
   const PoliteEnd polite = dialect_.polite_end();
-  if (scope_ == nullptr) co_return;  // it has ended by itself meanwhile
+  if (scope_ == nullptr) co_return;  // the process has ended by itself
   scope_->spawn(write(polite.stdin_bytes, polite.close_stdin));
   if (polite.signal == 0) co_await sleep_for(polite_);
   if (ward_ != nullptr) ward_->end(polite.signal != 0 ? polite.signal : SIGTERM);
 }
 
-/// It has said what it had to say: it may go by itself.
-Task<> ProcessAttempt::see_off() {
+/// After the result: gives the process its grace period to exit by itself.
+Task<> ProcessAttempt::await_exit() {
   co_await write("", true);
   co_await sleep_for(grace_);
   if (ward_ != nullptr) ward_->end(SIGTERM);
@@ -160,11 +160,11 @@ Task<> ProcessAttempt::write(std::string text, bool close) {
   Streams& streams = *streams_;
   streams.close_after = streams.close_after || close;
   streams.pending += text;
-  if (std::exchange(streams.writing, true)) co_return;  // who writes comes to it
+  if (std::exchange(streams.writing, true)) co_return;  // the write in flight continues with it
   while (!streams.pending.empty() && streams.input.is_open()) {
     const std::string now = std::exchange(streams.pending, {});
     const auto [error, written] = co_await asio::async_write(streams.input, asio::buffer(now), use_task);
-    if (error) break;  // it does not want to hear more
+    if (error) break;  // the process has closed its stdin
   }
   streams.writing = false;
   boost::system::error_code ignored;
@@ -183,23 +183,23 @@ std::string ProcessAttempt::waits_for() const {
 
 void ProcessAttempt::hold(bool held) noexcept {
   holds_ += held ? 1 : -1;
-  if (holds_ == 0) let_go_.notify();
+  if (holds_ == 0) unheld_.notify();
 }
 
-/// Until it may be read.
-Task<> ProcessAttempt::let_go(const Descriptor& from) {
+/// Waits until `from` may be read: stdout is not read while it is held.
+Task<> ProcessAttempt::wait_unheld(const Descriptor& from) {
   if (&from != &streams_->output) co_return;
-  while (holds_ > 0 && !over_) co_await let_go_.wait(let_go_.count());
+  while (holds_ > 0 && !over_) co_await unheld_.wait(unheld_.count());
 }
 
 Task<> ProcessAttempt::read(Descriptor& from, void (ProcessAttempt::*take)(std::string_view)) {
   std::size_t drained = 0;
   while (drained < kDrainBytesMax) {
-    co_await let_go(from);
+    co_await wait_unheld(from);
     const auto [failed] = co_await from.async_wait(Descriptor::wait_read, use_task);
     if (failed) break;
     boost::system::error_code error;
-    const std::span<char> room = wardens_.read_room();  // everybody's: no await until it is used
+    const std::span<char> room = wardens_.read_room();  // shared: must be used before the next await
     const std::size_t got = from.read_some(asio::buffer(room.data(), room.size()), error);
     if (error == asio::error::would_block) continue;
     if (error) break;
@@ -231,13 +231,13 @@ void ProcessAttempt::take_errors(std::string_view bytes) {
 
 void ProcessAttempt::take_error_line(std::string_view line) {
   dialect_.read_error(line);
-  heed_dialect();
+  end_if_dialect_gives_up();
 }
 
-/// The CLI would go on by itself where Stint decides: it is ended, and what it met is the outcome.
-void ProcessAttempt::heed_dialect() {
-  if (!dialect_.gives_up() || why_ended_ || leaving_ || scope_ == nullptr) return;
-  end(OutcomeKind::api_error, "it would ask its provider again by itself");
+/// Ends a CLI that would retry by itself: Stint decides about retries, and the CLI's error is the outcome.
+void ProcessAttempt::end_if_dialect_gives_up() {
+  if (!dialect_.gives_up() || why_ended_ || result_seen_ || scope_ == nullptr) return;
+  end(OutcomeKind::api_error, "the CLI began to retry by itself");
   why_ended_->done_before = true;
   why_ended_->gave_up = true;
 }
@@ -276,13 +276,13 @@ void ProcessAttempt::take(std::string_view words) {
     tools_used_ = tools_used_ || progress.kind == ProgressKind::tool_start;
     if (events_.progress) events_.progress(progress);
   }
-  heed_dialect();
-  if (dialect_.result_seen() && scope_ != nullptr && !std::exchange(leaving_, true)) scope_->spawn(see_off());
+  end_if_dialect_gives_up();
+  if (dialect_.result_seen() && scope_ != nullptr && !std::exchange(result_seen_, true)) scope_->spawn(await_exit());
 }
 
 Task<> ProcessAttempt::watch_life() {
   const Duration pause = std::clamp(idle_timeout_ / kLifeChecksPerTimeout, kLifeCheckLeast, kLifeCheckMost);
-  // An idle CLI's own timers use some CPU time; a twentieth of one core is work.
+  // The timers of an idle CLI use some CPU time; a twentieth of one core counts as work.
   const auto busy = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(pause / kBusyPerTick));
   std::uint64_t ticks = 0;
   while (!why_ended_ && ward_ != nullptr) {
@@ -291,7 +291,7 @@ Task<> ProcessAttempt::watch_life() {
     if (holds_ > 0) note_life();
     const std::uint64_t now = ward_->cpu_ticks();
     const std::uint64_t before = std::exchange(ticks, now);
-    if (now < before || now - before >= busy) note_life();  // less: one of its processes has ended
+    if (now < before || now - before >= busy) note_life();  // fewer ticks than before: one of its processes has ended
     if (wardens_.reactor().now() - last_life_ < idle_timeout_) continue;
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(idle_timeout_).count();
     const bool brief = ms < 1000;
@@ -325,11 +325,11 @@ Result<std::unique_ptr<ProcessReport>> ProcessAttempt::report(const Ended& ended
   report->left = left_;
   if (!left_.empty()) {
     report->outcome.kind = OutcomeKind::in_doubt;
-    report->outcome.message = "some of its processes do not end, not even by SIGKILL: " + left_;
+    report->outcome.message = "some of its processes did not end, even after SIGKILL: " + left_;
     return report;
   }
-  // An agent that was asked to end may still give a result, of having been interrupted: that is not why it ended.
-  const bool done = why_ended_ ? why_ended_->done_before : leaving_;
+  // An agent that is being ended may still report a result such as "interrupted": that is not the reason of its end.
+  const bool done = why_ended_ ? why_ended_->done_before : result_seen_;
   if (done || report->outcome.kind == OutcomeKind::succeeded) return report;
   if (why_ended_) {
     const std::string network = dialect_.waits_for();
@@ -341,10 +341,10 @@ Result<std::unique_ptr<ProcessReport>> ProcessAttempt::report(const Ended& ended
     }
   } else if (ended.by_lease) {
     report->outcome.kind = OutcomeKind::crashed;
-    report->outcome.message = "stint was stopped for longer than the lease, and the process was ended";
+    report->outcome.message = "stint was stopped for longer than the lease, so the warden ended the process";
   } else if (ended.by_stint) {
     report->outcome.kind = OutcomeKind::in_doubt;
-    report->outcome.message = "the warden was killed, and the process was ended: what it had done is unknown";
+    report->outcome.message = "the warden was killed, so stint ended the process: its effects are unknown";
   }
   return report;
 }

@@ -1,8 +1,8 @@
-/// One attempt by a process: starts what a dialect says under a warden, feeds it, reads it line by line, watches that
-/// it lives, ends it when asked, and says what it came to. It is over, and its permits may be released, only when
-/// nothing of it is alive.
+/// Runs one attempt as a process: starts the dialect's command under a warden, writes its stdin, reads its output line
+/// by line, detects a stall, ends it on request, and reports the outcome. The attempt is over, and its permits may be
+/// released, only when none of its processes is alive.
 ///
-/// Own thread only. Everything is bounded: lines, what is kept of the output, the wait for pipes after the end.
+/// Own thread only. Everything is bounded: lines, kept output, the wait for pipes after the end.
 #pragma once
 
 #include "domain/outcome.hpp"
@@ -21,33 +21,33 @@ namespace stint::driver {
 
 struct ProcessOptions {
   std::string run;     ///< the mark
-  std::string cgroup;  ///< to be made; empty: none
+  std::string cgroup;  ///< to create; empty: none
   std::uint64_t memory_bytes_max = 0;
   std::vector<int> slots;                            ///< shared with the warden
   std::string directory;                             ///< empty: ours
   std::vector<std::string> environment;              ///< changes on top of ours: `NAME=value`, or `NAME` to unset
-  Duration idle_timeout = std::chrono::minutes(15);  ///< without output or CPU time for so long it counts as stalled
-  Duration polite = std::chrono::seconds(3);         ///< for the dialect's own way to end, before the first signal
+  Duration idle_timeout = std::chrono::minutes(15);  ///< after so long without output or CPU time it is stalled
+  Duration polite = std::chrono::seconds(3);         ///< for the dialect's polite end, before the first signal
   Duration grace = std::chrono::seconds(5);          ///< between that signal and SIGKILL
   Duration lease = std::chrono::seconds(10);
-  Duration killed_max = std::chrono::seconds(30);  ///< for what does not even end by SIGKILL; then it is given up
+  Duration killed_max = std::chrono::seconds(30);  ///< to wait for processes that SIGKILL does not end; then give up
 };
 
-/// What is told while it runs.
+/// Callbacks while it runs.
 struct ProcessEvents {
   std::function<void(const Progress&)> progress;
-  std::function<void(std::string_view)> raw_output;  ///< stdout, as it comes
+  std::function<void(std::string_view)> raw_output;  ///< stdout, as it arrives
   std::function<void(std::string_view)> raw_errors;  ///< stderr
 };
 
-/// An attempt's end, and the receipt of its ending.
+/// The outcome of an attempt, and what had to be ended.
 struct ProcessReport {
   Outcome outcome;
   std::uint32_t processes_ended = 0;
   Duration ending{};        ///< from the first signal, or the command's own end, until the last process was reaped
-  bool tools_used = false;  ///< it began to do something: its effects are not known to be none
+  bool tools_used = false;  ///< it began to use tools: it may have had effects
   bool output_seen = false;
-  bool conversation_unknown = false;  ///< as the dialect has it
+  bool conversation_unknown = false;  ///< see Dialect::is_conversation_unknown
   std::string left;                   ///< what could not be ended, for people; empty: nothing is left
 };
 
@@ -58,18 +58,18 @@ class ProcessAttempt {
   ProcessAttempt(const ProcessAttempt&) = delete;
   ProcessAttempt& operator=(const ProcessAttempt&) = delete;
 
-  /// Once. Fails only if nothing was started. If the awaiting chain is stopped, the process is ended all the same, and
-  /// the stop goes on when it is gone. Many wait for long: the attempt is let go of as soon as the process has it, and
-  /// there is no room for the report (never null) before there is one.
+  /// Called once. Fails only if nothing was started. If the awaiting chain is stopped, the process is ended first, and
+  /// the stop passes on when it is gone. Thousands of these frames may wait: the invocation is freed when the process
+  /// has it, and the report (never null) is allocated only at the end.
   Task<Result<std::unique_ptr<ProcessReport>>> run(std::unique_ptr<const Invocation> invocation);
-  /// Begins to end it, in the dialect's own way first; `kind` is what its outcome becomes, unless it was done before.
-  /// Called again it hurries.
+  /// Begins to end the process, with the dialect's polite end first. `kind` becomes the outcome unless the work was
+  /// done before. A second call skips the grace period.
   void end(OutcomeKind kind, std::string why);
-  /// As domain::Work has it: stdout is not read, so that who writes more than a pipe takes has to wait. That is no
-  /// silence of the agent's. What is in the pipe at the end is read all the same.
+  /// Back-pressure, as in domain::Work: while held, stdout is not read, so a process that fills its pipe has to wait.
+  /// That time does not count as a stall. What is in the pipe at the end is still read.
   void hold(bool held) noexcept;
   [[nodiscard]] bool ending() const noexcept { return why_ended_.has_value(); }
-  /// While it is being ended: that it is, and why. While its CLI waits for the network: that it does. For people.
+  /// While its processes are being ended: that, and why. While its CLI waits for the network: that. For people.
   [[nodiscard]] std::string waits_for() const;
 
  private:
@@ -77,26 +77,26 @@ class ProcessAttempt {
   struct WhyEnded {
     OutcomeKind kind;
     std::string message;
-    bool done_before = false;  // the result had come
-    bool unreachable = false;  // as of an outcome
-    bool gave_up = false;      // the dialect did: its outcome counts, unless somebody else wants the end as well
+    bool done_before = false;  // the result came before
+    bool unreachable = false;  // see Outcome::unreachable
+    bool gave_up = false;      // Dialect::gives_up: its outcome counts, unless end() is called as well
   };
   Result<> start(const Invocation& invocation);
-  Task<Result<Ended>> attend();
-  Task<> finish_off();
+  Task<Result<Ended>> supervise();
+  Task<> end_and_wait();
   Task<> write(std::string text, bool close);
-  Task<> let_go(const Descriptor& from);
-  /// `take` is given what comes, and nothing at the end.
+  Task<> wait_unheld(const Descriptor& from);
+  /// Calls `take` with each piece, and with empty text at the end.
   Task<> read(Descriptor& from, void (ProcessAttempt::*take)(std::string_view));
   Task<> watch_life();
   Task<> escalate();
-  Task<> see_off();
+  Task<> await_exit();
   void reader_ended() noexcept;
   void take_output(std::string_view bytes);
   void take_errors(std::string_view bytes);
   void take_line(std::string_view line);
   void take_error_line(std::string_view line);
-  void heed_dialect();
+  void end_if_dialect_gives_up();
   void take(std::string_view words);
   void note_life() noexcept { last_life_ = wardens_.reactor().now(); }
   Result<std::unique_ptr<ProcessReport>> report(const Ended& ended);
@@ -109,19 +109,19 @@ class ProcessAttempt {
   std::string program_;  // for messages
   std::unique_ptr<Streams> streams_;
   std::unique_ptr<Ward> ward_;
-  std::string left_;        // by the ward, when it was over
-  Scope* scope_ = nullptr;  // of the helpers, while there is something to help
+  std::string left_;        // processes that the ward could not end
+  Scope* scope_ = nullptr;  // of the tasks beside the process, while it runs
   std::optional<WhyEnded> why_ended_;
-  bool leaving_ = false;  // the result was seen
-  Notification drained_;  // both pipes have come to their end
+  bool result_seen_ = false;
+  Notification drained_;  // both pipes are at their end
   int open_pipes_ = 2;
   int holds_ = 0;
-  Notification let_go_;
-  bool over_ = false;      // nothing of it is alive
-  std::string line_;       // the part of a line that has come
-  bool skipping_ = false;  // a line that is too long, up to its end
+  Notification unheld_;
+  bool over_ = false;      // no process of it is alive
+  std::string line_;       // an incomplete line
+  bool skipping_ = false;  // to the end of a line that is too long
   std::string error_tail_;
-  std::string error_line_;  // the part of a line of stderr that has come, at most kErrorLineMax
+  std::string error_line_;  // an incomplete line of stderr, at most kErrorLineMax
   std::vector<Progress> progress_;
   TimePoint last_life_{};
   bool tools_used_ = false;

@@ -1,4 +1,4 @@
-// Attempts by real processes, with a stand-in for an agent's CLI that misbehaves as told. This program is its own
+// Attempts with real processes, with a scripted stand-in for an agent's CLI that misbehaves. This program is its own
 // warden, as `stint` is.
 #include "driver/process_attempt.hpp"
 
@@ -45,12 +45,12 @@ class ProcessAttemptTest : public testing::Test {
   void play(const std::string& settings) { options_.environment = {"STAND_IN=" + settings}; }
 
   void expect_nothing_left() {
-    wardens_.reset();  // a warden that has said its last may still be on its way out
+    wardens_.reset();  // a warden that has sent its report may still be exiting
     EXPECT_TRUE(os::marked(options_.run).empty());
     EXPECT_TRUE(os::own_children().empty());
     wardens_.emplace(reactor_);
   }
-  /// Runs one attempt; `at_first_output` is called with it.
+  /// Runs one attempt; calls `at_first_output` with it.
   Result<ProcessReport> run(const Invocation& invocation, std::function<void(ProcessAttempt&)> at_first_output = {}) {
     auto dialect = make_ ? make_() : make_dialect("command").value();
     ProcessAttempt* running = nullptr;
@@ -73,7 +73,7 @@ class ProcessAttemptTest : public testing::Test {
       took_ = reactor_.now() - since;
     }
     expect_nothing_left();
-    process.end(OutcomeKind::cancelled, "too late");  // must do nothing any more
+    process.end(OutcomeKind::cancelled, "too late");  // must have no effect
     if (!report) return fail(Errc::cancelled, "stopped");
     if (!*report) return fail(report->error());
     return **std::move(*report);
@@ -83,7 +83,7 @@ class ProcessAttemptTest : public testing::Test {
   Reactor reactor_;
   std::optional<Wardens> wardens_;
   ProcessOptions options_;
-  std::size_t heard_ = 0;  // bytes of the last one
+  std::size_t heard_ = 0;  // bytes of output of the last attempt
   Duration took_{};
   RootScope* aside_ = nullptr;  // while it runs
 };
@@ -108,7 +108,7 @@ TEST_F(ProcessAttemptTest, fails_with_the_exit_status_and_the_end_of_stderr) {
   EXPECT_NE(report->outcome.message.find("out of luck"), std::string::npos);
 }
 
-TEST_F(ProcessAttemptTest, a_command_that_is_not_there_is_a_failure_and_nothing_was_started) {
+TEST_F(ProcessAttemptTest, fails_if_the_command_does_not_exist) {
   Invocation invocation;
   invocation.command = {"/nonexistent/program"};
   const auto report = run(invocation);
@@ -119,7 +119,7 @@ TEST_F(ProcessAttemptTest, a_command_that_is_not_there_is_a_failure_and_nothing_
   EXPECT_FALSE(run(Invocation()));
 }
 
-TEST_F(ProcessAttemptTest, a_held_one_waits_with_its_words_is_not_taken_for_silent_and_loses_none) {
+TEST_F(ProcessAttemptTest, a_held_process_is_not_stalled_and_loses_no_output) {
   options_.idle_timeout = 600ms;
   ProcessAttempt* held = nullptr;
   const auto later = [&]() -> Task<> {
@@ -137,7 +137,7 @@ TEST_F(ProcessAttemptTest, a_held_one_waits_with_its_words_is_not_taken_for_sile
   EXPECT_GE(took_, 1500ms);
 }
 
-TEST_F(ProcessAttemptTest, a_hold_neither_keeps_one_from_its_end_nor_from_its_last_words) {
+TEST_F(ProcessAttemptTest, a_hold_delays_neither_the_end_nor_the_last_output) {
   const auto ended = run(shell("yes"), [](ProcessAttempt& it) {
     it.hold(true);
     it.end(OutcomeKind::cancelled, "by test");
@@ -150,7 +150,7 @@ TEST_F(ProcessAttemptTest, a_hold_neither_keeps_one_from_its_end_nor_from_its_la
   EXPECT_EQ(last->outcome.text, "first\nlast");
 }
 
-TEST_F(ProcessAttemptTest, who_ignores_term_is_killed_after_the_grace) {
+TEST_F(ProcessAttemptTest, a_process_that_ignores_term_is_killed_after_the_grace) {
   play(
       R"({"lines": ["up", "never"], "stdin": "none", "ignore": ["TERM", "INT", "HUP"], "hang_after": 1, "children": 2})");
   const auto report = run(stand_in(), [](ProcessAttempt& it) { it.end(OutcomeKind::cancelled, "by test"); });
@@ -163,7 +163,7 @@ TEST_F(ProcessAttemptTest, who_ignores_term_is_killed_after_the_grace) {
   EXPECT_LT(report->ending, options_.grace + 2s);
 }
 
-TEST_F(ProcessAttemptTest, a_second_end_hurries) {
+TEST_F(ProcessAttemptTest, a_second_end_skips_the_grace) {
   options_.grace = 1h;
   play(R"({"lines": ["up", "never"], "stdin": "none", "ignore": ["TERM"], "hang_after": 1})");
   const auto report = run(stand_in(), [](ProcessAttempt& it) {
@@ -174,7 +174,7 @@ TEST_F(ProcessAttemptTest, a_second_end_hurries) {
   EXPECT_EQ(report->outcome.kind, OutcomeKind::over_budget) << "the first reason counts";
 }
 
-TEST_F(ProcessAttemptTest, escapees_that_hold_the_pipes_go_with_it) {
+TEST_F(ProcessAttemptTest, escapees_that_hold_the_pipes_are_ended_with_it) {
   play(R"({"lines": ["done"], "stdin": "none", "children": 1, "escapees": 2})");
   const auto report = run(stand_in());
   ASSERT_TRUE(report);
@@ -200,7 +200,7 @@ TEST_F(ProcessAttemptTest, silence_is_a_stall) {
   EXPECT_EQ(report->outcome.kind, OutcomeKind::stalled);
 }
 
-TEST_F(ProcessAttemptTest, work_without_output_is_no_stall) {
+TEST_F(ProcessAttemptTest, work_without_output_is_not_a_stall) {
   options_.idle_timeout = 1s;  // less, and a busy machine may keep it from working for as long
   const auto report = run(shell("i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done; echo worked"));
   ASSERT_TRUE(report);
@@ -222,7 +222,7 @@ TEST_F(ProcessAttemptTest, an_end_before_the_start_starts_nothing) {
   EXPECT_TRUE(reactor_.run(scope));
 }
 
-TEST_F(ProcessAttemptTest, a_stop_of_the_awaiting_chain_goes_on_when_the_process_is_gone) {
+TEST_F(ProcessAttemptTest, a_stop_of_the_awaiting_chain_passes_on_when_the_process_is_gone) {
   play(R"({"lines": ["up", "never"], "stdin": "none", "ignore": ["TERM"], "hang_after": 1, "escapees": 1})");
   auto dialect = make_dialect("command").value();
   RootScope scope(reactor_);
@@ -258,7 +258,7 @@ TEST_F(ProcessAttemptTest, an_end_while_it_ends_by_itself_is_harmless) {
   }
 }
 
-TEST_F(ProcessAttemptTest, the_mark_goes_on_from_the_run_around_it) {
+TEST_F(ProcessAttemptTest, the_mark_includes_that_of_the_enclosing_run) {
   ::setenv(os::kMarkVariable, "outer:7", 1);
   const auto report = run(shell("echo $STINT_RUN"));
   ::unsetenv(os::kMarkVariable);
@@ -266,7 +266,7 @@ TEST_F(ProcessAttemptTest, the_mark_goes_on_from_the_run_around_it) {
   EXPECT_EQ(report->outcome.text, "outer:7/" + options_.run);
 }
 
-TEST_F(ProcessAttemptTest, has_the_streams_it_was_given_and_no_other_descriptor) {
+TEST_F(ProcessAttemptTest, inherits_its_streams_and_no_other_descriptor) {
   const int stray = ::dup(STDERR_FILENO);  // as a caller of stint may have left it open
   const auto report = run(shell("cd /proc/self/fd; echo *"));
   ::close(stray);
@@ -278,7 +278,7 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
-TEST_F(ProcessAttemptTest, what_many_say_at_once_is_not_mixed) {
+TEST_F(ProcessAttemptTest, concurrent_outputs_are_not_mixed) {
   constexpr std::size_t kBytes = 1 << 20;  // more than a pipe holds, and than is read at once
   std::array<std::size_t, 4> right{}, wrong{};
   auto one = [&](std::size_t number) -> Task<> {
@@ -304,7 +304,7 @@ TEST_F(ProcessAttemptTest, what_many_say_at_once_is_not_mixed) {
   expect_nothing_left();
 }
 
-TEST_F(ProcessAttemptTest, one_that_no_signal_ends_is_given_up_in_doubt_and_named) {
+TEST_F(ProcessAttemptTest, a_process_that_no_signal_ends_is_given_up_in_doubt_and_named) {
   const Freezer freezer;
   if (!freezer.works()) GTEST_SKIP() << "no process can be frozen here";
   options_.killed_max = 200ms;
@@ -369,14 +369,14 @@ class RetryingDialect final : public Dialect {
   bool again_ = false, waits_ = false;
 };
 
-TEST_F(ProcessAttemptTest, one_that_would_ask_again_by_itself_is_ended_and_what_it_met_is_its_outcome) {
+TEST_F(ProcessAttemptTest, a_cli_that_would_retry_by_itself_is_ended_with_its_error_as_the_outcome) {
   make_ = [] { return std::make_unique<RetryingDialect>(); };
   const auto report = run(shell("printf aga >&2; echo in >&2; sleep 60"));  // a line that comes in parts
   ASSERT_TRUE(report);
   EXPECT_EQ(report->outcome.kind, OutcomeKind::api_error);
   EXPECT_EQ(report->outcome.message, "503");
   EXPECT_LT(took_, 20s);
-  // A cancel meanwhile makes its outcome a cancelled one.
+  // A cancel meanwhile makes the outcome `cancelled`.
   const auto cancelled = run(shell("trap '' INT; echo again >&2; echo x; sleep 60"), [&](ProcessAttempt& it) {
     it.end(OutcomeKind::cancelled, "enough");
     it.end(OutcomeKind::cancelled, "enough");
@@ -385,7 +385,7 @@ TEST_F(ProcessAttemptTest, one_that_would_ask_again_by_itself_is_ended_and_what_
   EXPECT_EQ(cancelled->outcome.kind, OutcomeKind::cancelled);
 }
 
-TEST_F(ProcessAttemptTest, one_that_is_silent_because_it_waits_for_the_network_has_not_stalled) {
+TEST_F(ProcessAttemptTest, silence_while_waiting_for_the_network_is_an_api_error) {
   make_ = [] { return std::make_unique<RetryingDialect>(); };
   options_.idle_timeout = 400ms;
   std::string waits;
@@ -405,7 +405,7 @@ TEST_F(ProcessAttemptTest, one_that_is_silent_because_it_waits_for_the_network_h
   EXPECT_EQ(report->outcome.message, "no output and no work for 400 ms; it waits for the network (no route)");
 }
 
-TEST_F(ProcessAttemptTest, what_it_leaves_behind_gets_a_moment_and_not_the_whole_grace) {
+TEST_F(ProcessAttemptTest, processes_that_outlive_the_command_get_a_short_grace) {
   options_.grace = 30s;
   const auto left = run(shell("trap '' TERM; sleep 60 & exit 0"));
   ASSERT_TRUE(left);

@@ -37,7 +37,7 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   options.process.grace = options_.grace;
   for (const std::string& secret : spec.secrets) options.mask.add(secret);
   if (order.after_loss) options.lost = {order.run, order.fence - 1};
-  options.conversation_may_be_unknown = order.may_be_unknown;
+  options.conversation_may_not_exist = order.conversation_may_not_exist;
   options.note = std::move(spec.note);
   auto work = std::make_unique<ProcessWork>(
       ProcessWork::Parts{wardens_, survivors_, context, works_, options_.mask, options_.on_output}, std::move(options));

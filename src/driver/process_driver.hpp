@@ -1,5 +1,6 @@
 /// The driver whose attempts are processes: starts an agent CLI or a command under a warden, in the dialect that the
-/// attempt's spec names, and passes on what it says with secrets masked. Own thread only; outlives the works it began.
+/// attempt's spec names, and publishes its output with secrets masked. Own thread only; outlives the works that it
+/// began.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -19,7 +20,7 @@ class ProcessDriver final : public domain::Driver {
   struct Options {
     Duration grace = std::chrono::seconds(5);           ///< between the first signal and SIGKILL
     SecretMask mask;                                    ///< of secrets that no output may show
-    std::function<void(const std::string&)> on_output;  ///< is called with the masked text of all works, as it comes
+    std::function<void(const std::string&)> on_output;  ///< called with the masked text of all works, as it arrives
   };
   ProcessDriver(Reactor& reactor, Options options);
 

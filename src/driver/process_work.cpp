@@ -6,9 +6,9 @@
 namespace stint::driver {
 namespace {
 
-using Kind = domain::WorkNews::Kind;
+using Kind = domain::WorkUpdate::Kind;
 
-Kind news_of(ProgressKind kind) {
+Kind update_kind_of(ProgressKind kind) {
   switch (kind) {
     case ProgressKind::text: return Kind::text;
     case ProgressKind::tool_start: return Kind::tool;
@@ -29,7 +29,7 @@ ProcessWork::ProcessWork(Parts parts, Options options)
     : parts_(parts),
       price_(options.invocation.price),
       lost_(std::move(options.lost)),
-      conversation_may_be_unknown_(options.conversation_may_be_unknown),
+      conversation_may_not_exist_(options.conversation_may_not_exist),
       note_(std::move(options.note)),
       own_mask_(std::move(options.mask)),
       pieces_(parts_.mask, own_mask_),
@@ -46,14 +46,14 @@ Task<Result<std::unique_ptr<domain::WorkReport>>> ProcessWork::run() {
     STINT_CO_CHECK(co_await end_leftovers());
   }
   if (!note_.empty()) {
-    domain::WorkNews news;
-    news.kind = Kind::note;
-    news.text = std::exchange(note_, {});
-    parts_.context.tell(news);
+    domain::WorkUpdate update;
+    update.kind = Kind::note;
+    update.text = std::exchange(note_, {});
+    parts_.context.publish(update);
   }
   STINT_CO_TRY(auto ended, co_await process_.run(std::move(invocation_)));
-  end_parts();
-  say(pieces_.finish());
+  end_message();
+  publish_text(pieces_.finish());
   co_return report_of(std::move(*ended));
 }
 
@@ -63,35 +63,35 @@ Task<Result<>> ProcessWork::end_leftovers() {
   const auto ending = co_await parts_.survivors.end(std::move(leftovers), [this] { return process_.ending(); });
   ends_leftovers_ = false;
   if (ending.left.empty()) co_return Result<>();
-  // It may begin when they are gone: the run is parked, and tried again.
+  // The run is parked and retried: it may begin when they are gone.
   co_return fail(Error(Errc::exhausted, Retry::safe,
-                       "processes of an earlier attempt do not end, not even by SIGKILL: " + ending.left));
+                       "processes of an earlier attempt did not end, even after SIGKILL: " + ending.left));
 }
 
 std::string ProcessWork::waits_for() const {
-  return ends_leftovers_ ? "it begins when the processes of an earlier attempt are gone; they are being ended"
+  return ends_leftovers_ ? "it waits until the processes of an earlier attempt have ended; they are being ended"
                          : process_.waits_for();
 }
 
 ProcessEvents ProcessWork::events() {
   ProcessEvents events;
-  events.progress = [this](const Progress& progress) { pass_on(progress); };
+  events.progress = [this](const Progress& progress) { translate(progress); };
   return events;
 }
 
-void ProcessWork::pass_on(const Progress& progress) {
-  domain::WorkNews news;
-  news.kind = news_of(progress.kind);
-  if (news.kind == Kind::text && progress.is_part) return say_part(progress.text);
-  if (news.kind != Kind::life && news.kind != Kind::usage) end_parts();
-  if (news.kind == Kind::text) return say(masked_message(progress.text));
-  news.text = progress.text;
-  if (news.kind != Kind::conversation) mask_secrets(news.text);
-  news.usage = priced(progress.usage);
-  parts_.context.tell(news);
+void ProcessWork::translate(const Progress& progress) {
+  domain::WorkUpdate update;
+  update.kind = update_kind_of(progress.kind);
+  if (update.kind == Kind::text && progress.is_part) return publish_delta(progress.text);
+  if (update.kind != Kind::life && update.kind != Kind::usage) end_message();
+  if (update.kind == Kind::text) return publish_text(masked_message(progress.text));
+  update.text = progress.text;
+  if (update.kind != Kind::conversation) mask_secrets(update.text);
+  update.usage = priced(progress.usage);
+  parts_.context.publish(update);
 }
 
-/// A dialect with lines gives whole messages, each ended by a newline; one without gives pieces of a stream.
+/// A dialect with lines emits whole messages, each ended by a newline; one without emits pieces of a stream.
 std::string ProcessWork::masked_message(std::string text) {
   if (!dialect_->has_lines()) return pieces_.add(text);
   mask_secrets(text);
@@ -99,25 +99,25 @@ std::string ProcessWork::masked_message(std::string text) {
   return text;
 }
 
-/// A delta is passed on as it was sent; a newline follows the last delta of a message.
-void ProcessWork::say_part(std::string_view text) {
+/// Publishes a delta as it was sent; a newline follows the last delta of a message.
+void ProcessWork::publish_delta(std::string_view text) {
   if (!text.empty()) in_line_ = !text.ends_with('\n');
-  say(pieces_.add(text));
+  publish_text(pieces_.add(text));
 }
 
-void ProcessWork::end_parts() {
-  if (std::exchange(in_line_, false)) say(pieces_.finish() + "\n");
+void ProcessWork::end_message() {
+  if (std::exchange(in_line_, false)) publish_text(pieces_.finish() + "\n");
 }
 
-void ProcessWork::say(std::string text) {
+void ProcessWork::publish_text(std::string text) {
   if (parts_.on_output && !text.empty()) parts_.on_output(text);
-  domain::WorkNews news;
-  news.kind = text.empty() ? Kind::life : Kind::text;
-  news.text = std::move(text);
-  parts_.context.tell(news);
+  domain::WorkUpdate update;
+  update.kind = text.empty() ? Kind::life : Kind::text;
+  update.text = std::move(text);
+  parts_.context.publish(update);
 }
 
-/// The cost, where the CLI names only tokens and the settings have a price.
+/// Adds the cost if the CLI reports only tokens and the settings have a price.
 Usage ProcessWork::priced(Usage usage) const {
   if (usage.cost_micros == 0 && price_.known()) usage.cost_micros = price_.of(usage);
   return usage;
@@ -127,15 +127,15 @@ std::unique_ptr<domain::WorkReport> ProcessWork::report_of(ProcessReport seen) c
   auto report = std::make_unique<domain::WorkReport>();
   report->outcome = std::move(seen.outcome);
   report->outcome.usage = priced(report->outcome.usage);
-  if (conversation_may_be_unknown_ && seen.conversation_unknown) {
-    report->never_began = true;
-    report->outcome.message = "it had not begun when its process was lost, and begins anew";
+  if (conversation_may_not_exist_ && seen.conversation_unknown) {
+    report->conversation_missing = true;
+    report->outcome.message = "its conversation had not begun when its node was lost: it starts from the beginning";
   }
   mask_secrets(report->outcome.text);
   mask_secrets(report->outcome.message);
   for (Denial& denial : report->outcome.denials) {
     mask_secrets(denial.call);
-    mask_secrets(denial.allow);  // is made of the call
+    mask_secrets(denial.allow);  // contains parts of the call
   }
   report->tools_used = seen.tools_used;
   report->processes_ended = seen.processes_ended;

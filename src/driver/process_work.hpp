@@ -1,5 +1,5 @@
-/// One attempt of the process driver: first ends what a lost attempt of the same run left alive, then runs the process
-/// and translates what its dialect reports into what the worker records. Own thread only.
+/// One attempt of the process driver: first ends processes that a lost attempt of the same run left alive, then runs
+/// the process and translates the progress of its dialect into updates for the worker. Own thread only.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -31,8 +31,8 @@ class ProcessWork final : public domain::Work {
     Invocation invocation;
     ProcessOptions process;
     SecretMask mask;                                  ///< of secrets of this run alone
-    std::optional<domain::Survivors::Leftover> lost;  ///< the last attempt of which processes may be alive; none: none
-    bool conversation_may_be_unknown = false;         ///< its id was chosen, and perhaps it never began
+    std::optional<domain::Survivors::Leftover> lost;  ///< the last attempt whose processes may be alive
+    bool conversation_may_not_exist = false;          ///< its id was chosen, but it may never have begun
     std::string note;                                 ///< recorded before the process starts; empty: none
   };
   ProcessWork(Parts parts, Options options);
@@ -47,11 +47,11 @@ class ProcessWork final : public domain::Work {
  private:
   Task<Result<>> end_leftovers();
   ProcessEvents events();
-  void pass_on(const Progress& progress);
+  void translate(const Progress& progress);
   [[nodiscard]] std::string masked_message(std::string text);
-  void say_part(std::string_view text);
-  void end_parts();
-  void say(std::string text);
+  void publish_delta(std::string_view text);
+  void end_message();
+  void publish_text(std::string text);
   [[nodiscard]] Usage priced(Usage usage) const;
   [[nodiscard]] std::unique_ptr<domain::WorkReport> report_of(ProcessReport seen) const;
   void mask_secrets(std::string& text) const;
@@ -59,8 +59,8 @@ class ProcessWork final : public domain::Work {
   const Parts parts_;
   const Price price_;
   const std::optional<domain::Survivors::Leftover> lost_;
-  const bool conversation_may_be_unknown_;
-  bool in_line_ = false;  // of a message that comes in parts
+  const bool conversation_may_not_exist_;
+  bool in_line_ = false;  // of a message that comes in deltas
   bool ends_leftovers_ = false;
   std::string note_;
   const SecretMask own_mask_;

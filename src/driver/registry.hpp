@@ -1,4 +1,4 @@
-/// The code of each driver, one line for each: how its CLI is spoken to, which rules for tools it can keep, which
+/// The code of each driver, one line for each: how its CLI is spoken to, which tool rules it can enforce, which
 /// conversation an attempt begins. `domain/driver_descriptor.hpp` has what is known of it as data, under the same name;
 /// the compiler checks that both tables name the same drivers.
 ///
@@ -20,7 +20,7 @@ namespace stint::driver {
 struct DriverEntry {
   std::string_view name;
   std::unique_ptr<Dialect> (*make_dialect)() = nullptr;  ///< null: it starts no process
-  /// `Errc::invalid`: it can't keep these rules. Null: it knows no tools.
+  /// Fails with `Errc::invalid` if it can't enforce these rules. Null: it knows no tools.
   Result<> (*check_rules)(const ToolRules& rules) = nullptr;
   /// An id for the new conversation of an attempt, the same for the same mark; null: the CLI chooses its own.
   std::string (*choose_conversation)(std::string_view mark) = nullptr;
@@ -32,7 +32,7 @@ struct DriverEntry {
 
 /// Fails with `Errc::invalid` if no process driver has that name.
 [[nodiscard]] Result<std::unique_ptr<Dialect>> make_dialect(std::string_view driver);
-/// `Errc::invalid`: that driver can't keep these rules.
+/// Fails with `Errc::invalid` if the driver can't enforce these rules.
 [[nodiscard]] Result<> check_rules(const domain::DriverDescriptor& driver, const ToolRules& rules);
 
 // Of the files dialect_*.cpp.

@@ -30,7 +30,7 @@ std::string percent_decoded(std::string_view text) {
   return out;
 }
 
-/// How many bytes at the end are the beginning of a character.
+/// How many bytes at the end are an incomplete UTF-8 character.
 std::size_t begun_character(std::string_view text) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
@@ -71,7 +71,7 @@ void SecretMask::add_password_of(std::string_view address) {
 }
 
 void SecretMask::add_line(std::string_view secret) {
-  const bool frame = secret.starts_with("-----");  // "-----BEGIN PRIVATE KEY-----" is no secret
+  const bool frame = secret.starts_with("-----");  // "-----BEGIN PRIVATE KEY-----" is not secret
   if (frame || secret.size() < kLengthMin || std::ranges::find(secrets_, secret) != secrets_.end()) return;
   secrets_.emplace_back(secret);
   std::ranges::sort(secrets_, std::greater(), &std::string::size);
@@ -93,7 +93,7 @@ std::string MaskedPieces::add(std::string_view piece) {
   held_ += piece;
   one_.apply(held_);
   other_.apply(held_);
-  const std::size_t line = held_.rfind('\n') + 1;  // of none, it is all of it
+  const std::size_t line = held_.rfind('\n') + 1;  // 0 if there is no line end
   const std::size_t secret = std::max<std::size_t>(1, std::max(one_.length_max(), other_.length_max())) - 1;
   const std::size_t waits = std::max(std::min(secret, held_.size() - line), begun_character(held_));
   std::string text = held_.substr(0, held_.size() - waits);

@@ -1,4 +1,4 @@
-/// Takes secrets out of what agents say, before it is shown, kept or told: `***` stands where one was. Pure.
+/// Replaces secrets in the output of agents with `***`, before it is shown, stored or sent. Pure.
 #pragma once
 
 #include <map>
@@ -10,34 +10,34 @@ namespace stint::driver {
 
 class SecretMask {
  public:
-  static constexpr std::size_t kLengthMin = 8;  // what is shorter also stands where it is no secret
+  static constexpr std::size_t kLengthMin = 8;  // a shorter value also occurs where it is not a secret
 
-  /// The values of variables whose names say that they are secret (…KEY, …TOKEN, …SECRET…, …PASSWORD…), and the
-  /// passwords in addresses, whatever the variable's name.
+  /// Masks the values of variables with the name of a secret (…KEY, …TOKEN, …SECRET…, …PASSWORD…), and the passwords in
+  /// addresses, whatever the name of the variable.
   [[nodiscard]] static SecretMask of_environment(const std::map<std::string, std::string, std::less<>>& environment);
 
-  /// Of a value with several lines each line by itself: what is said comes line by line.
+  /// Adds each line of a value by itself: output comes line by line.
   void add(std::string_view secret);
-  /// The password in `scheme://user:password@…`, as it is written and as it is meant; nothing if there is none.
+  /// Adds the password in `scheme://user:password@…`, as written and percent-decoded, if there is one.
   void add_password_of(std::string_view address);
-  /// In place. True: something was taken out.
+  /// Masks in place. True: something was replaced.
   bool apply(std::string& text) const;
-  /// Of the longest; 0: there are none.
+  /// The length of the longest secret; 0: there are none.
   [[nodiscard]] std::size_t length_max() const noexcept { return secrets_.empty() ? 0 : secrets_.front().size(); }
 
  private:
   void add_line(std::string_view secret);
 
-  std::vector<std::string> secrets_;  // the longest first: one may be within another
+  std::vector<std::string> secrets_;  // the longest first: one may contain another
 };
 
-/// Masks text that comes in pieces. What may be the beginning of a secret, or of a character in UTF-8, waits for the
-/// rest of it; the end of a line waits for nothing. The masks must outlive it.
+/// Masks text that comes in pieces. Holds back what may be the beginning of a secret or of a UTF-8 character until the
+/// rest has come; the end of a line is never held back. The masks must outlive it.
 class MaskedPieces {
  public:
   MaskedPieces(const SecretMask& one, const SecretMask& other) : one_(one), other_(other) {}
   [[nodiscard]] std::string add(std::string_view piece);
-  /// What has waited.
+  /// Returns what is held back.
   [[nodiscard]] std::string finish();
 
  private:

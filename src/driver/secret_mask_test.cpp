@@ -10,7 +10,7 @@ std::string masked(const SecretMask& mask, std::string text) {
   return text;
 }
 
-TEST(SecretMask, takes_out_what_the_environment_calls_secret) {
+TEST(SecretMask, masks_variables_with_the_name_of_a_secret) {
   const SecretMask mask = SecretMask::of_environment({{"ANTHROPIC_API_KEY", "sk-ant-12345"},
                                                       {"GH_TOKEN", "ghp_abcdefgh"},
                                                       {"DB_PASSWORD", "correct horse"},
@@ -18,10 +18,10 @@ TEST(SecretMask, takes_out_what_the_environment_calls_secret) {
                                                       {"SHORT_KEY", "yes"}});
   EXPECT_EQ(masked(mask, "key sk-ant-12345, again sk-ant-12345 and ghp_abcdefgh"), "key ***, again *** and ***");
   EXPECT_EQ(masked(mask, "correct horse"), "***");
-  EXPECT_EQ(masked(mask, "/usr/bin/vi says yes"), "/usr/bin/vi says yes") << "too short to be taken for one";
+  EXPECT_EQ(masked(mask, "/usr/bin/vi says yes"), "/usr/bin/vi says yes") << "too short for a secret";
 }
 
-TEST(SecretMask, knows_many_names_of_secrets) {
+TEST(SecretMask, recognises_many_names_of_secrets) {
   for (const char* const name :
        {"TOKEN", "GITHUBTOKEN", "token", "MY_PAT", "PGPASSWORD", "BASIC_AUTH", "OPENAI_APIKEY", "KEY", "PASS"}) {
     const SecretMask mask = SecretMask::of_environment({{name, "s3cr3t-value"}});
@@ -33,7 +33,7 @@ TEST(SecretMask, knows_many_names_of_secrets) {
   }
 }
 
-TEST(SecretMask, takes_out_passwords_of_addresses) {
+TEST(SecretMask, masks_passwords_in_addresses) {
   const SecretMask mask = SecretMask::of_environment({{"STINT_STORE", "postgres://u:geheim-geheim@h:5432/d"},
                                                       {"PROXY", "http://me:p%40ssw%6Frd@proxy/"},
                                                       {"OTHER", "postgres://h/d?user=u&password=in-the-query"},
@@ -46,7 +46,7 @@ TEST(SecretMask, takes_out_passwords_of_addresses) {
   EXPECT_EQ(masked(mask, "https://h:8080/a@b ssh://user@host/path"), "https://h:8080/a@b ssh://user@host/path");
 }
 
-TEST(SecretMask, takes_out_each_line_of_a_value) {
+TEST(SecretMask, masks_each_line_of_a_value) {
   const SecretMask mask = SecretMask::of_environment(
       {{"SSH_KEY", "-----BEGIN KEY-----\nfirst-line-of-it\r\nsecond-line-of-it\nshort\n-----END KEY-----\n"}});
   EXPECT_EQ(masked(mask, "-----BEGIN KEY-----"), "-----BEGIN KEY-----");
@@ -62,7 +62,7 @@ TEST(SecretMask, a_secret_within_another_leaves_nothing_of_it) {
   EXPECT_EQ(masked(mask, "12345678"), "***");
 }
 
-TEST(SecretMask, nothing_to_take_out_changes_nothing) {
+TEST(SecretMask, text_without_secrets_is_unchanged) {
   SecretMask mask;
   mask.add("");
   std::string text = "all is well";
@@ -100,7 +100,7 @@ TEST(MaskedPieces, hold_back_no_more_than_they_must) {
   EXPECT_EQ(masked.add("0123456789abcdef"), "0***");
   EXPECT_EQ(masked.finish(), "9abcdef");
   EXPECT_EQ(plain.add(std::string("\xFF\x80", 2)), std::string("\xFF\x80", 2))
-      << "what is no character waits for nothing";
+      << "an invalid character is not held back";
 }
 
 }  // namespace

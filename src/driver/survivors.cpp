@@ -1,7 +1,7 @@
 // Invariants
-// 1. "Gone" needs two scans in a row that found nothing and could look at everything.
+// 1. "Gone" needs two scans in a row that found nothing and could read everything.
 // 2. An attempt counts as orphaned only if one of its processes was alive after a whole scan that did not see its
-//    warden. A warden lives longer than all it watches over, so the scan would have seen it.
+//    warden. A warden outlives all processes that it watches, so the scan would have seen it.
 #include "driver/survivors.hpp"
 
 #include "driver/ladder.hpp"
@@ -24,11 +24,11 @@ using namespace std::chrono_literals;
 using Leftover = domain::Survivors::Leftover;
 using Trace = domain::Survivors::Trace;
 
-constexpr int kScansThatProve = 2;  // in a row: one can miss a process that is born behind its back
+constexpr int kScansThatProve = 2;  // in a row: one scan can miss a process that was forked meanwhile
 constexpr Duration kLookEvery = 10ms;
-constexpr std::size_t kNamedMost = 5;  // of processes that do not end
+constexpr std::size_t kNamedMost = 5;  // processes that a message names
 
-/// Those of others. If this process is itself a part of a run, what it started belongs to that run as well.
+/// Marked processes outside the run of this process. If this process is part of a run, so is what it started.
 os::Marks marked_by_others() {
   const std::vector<std::string> own = os::mark_parts(os::environment(os::kMarkVariable));
   os::Marks marks = os::all_marked();
@@ -39,10 +39,10 @@ os::Marks marked_by_others() {
   return marks;
 }
 
-/// Runs, each with the last of its attempts that is over.
-class Over {
+/// Runs, each with its last attempt that is over.
+class EndedAttempts {
  public:
-  explicit Over(const std::vector<Leftover>& leftovers) {
+  explicit EndedAttempts(const std::vector<Leftover>& leftovers) {
     for (const Leftover& each : leftovers) last_[each.run] = std::max(last_[each.run], each.fence);
   }
   [[nodiscard]] bool contains(std::string_view part) const {
@@ -55,19 +55,19 @@ class Over {
   std::map<std::string, std::int64_t> last_;
 };
 
-/// What one scan found of them.
+/// The processes of ended attempts that one scan found.
 struct Scan {
   std::vector<os::Process> processes;
   bool complete = true;
 };
-/// Adds the cgroups of what it finds to `cgroups`: a cgroup has also those that are born behind the scan's back.
-Scan scan(const Over& over, std::set<std::string>& cgroups) {
+/// Adds the cgroups of the processes it finds to `cgroups`: a cgroup also has those that are forked during the scan.
+Scan scan(const EndedAttempts& ended, std::set<std::string>& cgroups) {
   const os::Marks marks = marked_by_others();
   Scan result{.processes = {}, .complete = marks.complete};
   for (const os::Marked& each : marks.found) {
     bool is_over = false;
     for (const std::string& part : each.parts) {
-      if (!over.contains(part)) continue;
+      if (!ended.contains(part)) continue;
       is_over = true;
       std::string directory = os::cgroup_directory(each.cgroup, part);
       if (!directory.empty()) cgroups.insert(std::move(directory));
@@ -77,11 +77,11 @@ Scan scan(const Over& over, std::set<std::string>& cgroups) {
   return result;
 }
 
-std::set<std::string> cgroups_of(const Over& over) {
+std::set<std::string> cgroups_of(const EndedAttempts& ended) {
   std::set<std::string> found;
   const std::string parent = os::delegated_cgroup();
   for (const std::string& run : os::cgroup_runs_below(parent)) {
-    if (over.contains(run)) found.insert(os::cgroup_path(parent, run));
+    if (ended.contains(run)) found.insert(os::cgroup_path(parent, run));
   }
   return found;
 }
@@ -101,7 +101,7 @@ std::string name_of(const std::vector<os::Process>& processes, bool complete) {
     text += (text.empty() ? "pid " : ", pid ") + std::to_string(process.pid) + " (state " + now->state + ")";
   }
   if (!text.empty()) return text;
-  return complete ? "a process that comes again and again" : "/proc can't be read: out of file descriptors or memory";
+  return complete ? "a process that keeps reappearing" : "/proc can't be read: out of file descriptors or memory";
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ std::vector<Leftover> HostSurvivors::found() const {
   };
   std::map<std::string, Seen> seen;
   for (const os::Marked& each : marked_by_others().found) {
-    // A warden carries the marks of the runs around its own as well, and is one of their processes.
+    // A warden has the marks of the enclosing runs as well, and is one of their processes.
     const std::string watched = watched_by(each.process.pid);
     for (const std::string& part : each.parts) {
       if (part == watched) seen[part].kept = true;
@@ -142,14 +142,14 @@ std::vector<Leftover> HostSurvivors::found() const {
 }
 
 Task<HostSurvivors::Ending> HostSurvivors::end(std::vector<Leftover> leftovers, std::function<bool()> hurry) {
-  const Over over(leftovers);
-  std::set<std::string> cgroups = cgroups_of(over);
-  Ladder ladder(grace_, "", [&] { return scan(over, cgroups).processes; });
+  const EndedAttempts ended(leftovers);
+  std::set<std::string> cgroups = cgroups_of(ended);
+  Ladder ladder(grace_, "", [&] { return scan(ended, cgroups).processes; });
   Ending ending;
   bool hurried = false;
   TimePoint give_up = TimePoint::max();
   for (int clear = 0; clear < kScansThatProve;) {
-    const Scan left = scan(over, cgroups);
+    const Scan left = scan(ended, cgroups);
     const auto is_any_left = [&] {
       return std::ranges::any_of(left.processes, is_alive) || std::ranges::any_of(cgroups, os::is_populated);
     };
@@ -167,7 +167,7 @@ Task<HostSurvivors::Ending> HostSurvivors::end(std::vector<Leftover> leftovers, 
       std::ranges::for_each(cgroups, os::kill_cgroup);
     }
     ladder.step(now);
-    // Until these are gone there is nothing new to be seen, and a scan is dear.
+    // A scan is expensive and finds nothing new until these are gone.
     do {
       if (!hurried && hurry()) {
         hurried = true;
@@ -184,9 +184,9 @@ Task<HostSurvivors::Ending> HostSurvivors::end(std::vector<Leftover> leftovers, 
 
 void HostSurvivors::kill(const std::vector<Leftover>& leftovers) {
   if (leftovers.empty()) return;
-  const Over over(leftovers);
-  std::set<std::string> cgroups = cgroups_of(over);
-  const Scan left = scan(over, cgroups);
+  const EndedAttempts ended(leftovers);
+  std::set<std::string> cgroups = cgroups_of(ended);
+  const Scan left = scan(ended, cgroups);
   std::ranges::for_each(cgroups, os::kill_cgroup);
   os::signal_all(left.processes, SIGKILL);
 }

@@ -1,7 +1,7 @@
-/// What leftovers left alive on this host when their Stint and its warden were both killed, or the warden is not done
-/// yet: found by the mark that every process of an attempt carries in its environment, and by the attempt's cgroup, if
-/// it had one. Ended by the ladder, and proven gone by scans, since this process is not their parent. The wait for
-/// their end is bounded: a process can be in a sleep that no signal ends. Own thread only.
+/// Finds and ends processes of attempts on this host whose node and warden were both killed, or whose warden is not
+/// done yet. It finds them by the mark in the environment of every process of an attempt, and by the attempt's cgroup,
+/// if it had one. It ends them with the ladder and proves by scans that they are gone, because it is not their parent.
+/// The wait for their end is bounded: a process can be in a sleep that no signal ends. Own thread only.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -17,7 +17,7 @@ namespace stint::driver {
 
 class HostSurvivors final : public domain::Survivors {
  public:
-  /// `killed_max`: so long after the first SIGKILL it gives up.
+  /// `killed_max`: how long after the first SIGKILL end() gives up.
   explicit HostSurvivors(Executor& executor, Duration grace = std::chrono::seconds(5),
                          Duration killed_max = std::chrono::seconds(10))
       : executor_(executor), grace_(grace), killed_max_(killed_max) {}
@@ -31,7 +31,7 @@ class HostSurvivors final : public domain::Survivors {
   const Duration grace_, killed_max_;
 };
 
-/// From `<run>:<fence>`; none if it is not that.
+/// Parses `<run>:<fence>`; none if the text has another form.
 [[nodiscard]] std::optional<domain::Survivors::Leftover> parse_leftover(std::string_view part);
 
 }  // namespace stint::driver

@@ -1,4 +1,4 @@
-// Who is ended by a mark, and who is not: real processes.
+// Which processes are found and ended by their mark, with real processes.
 #include "driver/survivors.hpp"
 
 #include "driver/frozen_test_support.hpp"
@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using Leftover = domain::Survivors::Leftover;
 
-TEST(ParseAttempt, takes_runs_with_a_fence_only) {
+TEST(ParseAttempt, accepts_only_runs_with_a_fence) {
   const auto leftover = parse_leftover("abc:12");
   ASSERT_TRUE(leftover);
   EXPECT_EQ(leftover->run, "abc");
@@ -43,7 +43,8 @@ class SurvivorsTest : public testing::Test {
       os::blocking_reap(pid);
     }
   }
-  /// Returns when its mark can be seen: one in the middle of its exec has none. So a sleeper is no shell's exec.
+  /// Returns when the mark is visible: a process in the middle of exec has none. So `sleep` is started without a shell,
+  /// which would exec once more.
   pid_t start(const std::string& mark, const std::string& script = "") {
     os::SpawnOptions options;
     options.program = script.empty() ? "/bin/sleep" : "/bin/sh";
@@ -61,7 +62,7 @@ class SurvivorsTest : public testing::Test {
     const auto process = os::read_process(pid);
     return process && !process->is_zombie();
   }
-  /// With `beside` beside it, until it is done.
+  /// Runs end() together with `beside`, until it is done.
   domain::Survivors::Ending end_with(HostSurvivors& survivors, std::vector<Leftover> leftovers,
                                      std::function<bool()> hurry, Task<> beside) {
     domain::Survivors::Ending ending;
@@ -90,7 +91,7 @@ class SurvivorsTest : public testing::Test {
     }
     return "none";
   }
-  /// Nobody else's.
+  /// A run id that no other process uses.
   std::string run(char which) const { return std::string("survivors") + which + std::to_string(::getpid()); }
 
   Reactor reactor_;
@@ -98,7 +99,7 @@ class SurvivorsTest : public testing::Test {
   std::vector<pid_t> children_;
 };
 
-TEST_F(SurvivorsTest, older_attempts_of_the_run_are_ended_and_nobody_else) {
+TEST_F(SurvivorsTest, ends_older_attempts_of_the_run_and_no_other_process) {
   const pid_t older = start(run('a') + ":1"), last = start(run('a') + ":2");
   const pid_t within = start(run('a') + ":2/" + run('b') + ":1");
   const pid_t newer = start(run('a') + ":3"), other = start(run('b') + ":1"), longer = start(run('a') + "0:1");
@@ -120,7 +121,7 @@ TEST_F(SurvivorsTest, a_stubborn_one_is_killed_after_its_grace_or_at_once) {
   for (const pid_t pid : children_) EXPECT_FALSE(lives(pid));
 }
 
-TEST_F(SurvivorsTest, who_has_emptied_his_environment_is_found_by_the_cgroup) {
+TEST_F(SurvivorsTest, a_process_with_an_empty_environment_is_found_by_its_cgroup) {
   const std::string cgroup = os::cgroup_path(os::delegated_cgroup(), run('a') + ":1");
   if (cgroup.empty() || !os::make_cgroup(cgroup)) GTEST_SKIP() << "no cgroup is delegated to this test";
   const pid_t pid = os::fork_into_cgroup(cgroup);
@@ -138,13 +139,13 @@ TEST_F(SurvivorsTest, who_has_emptied_his_environment_is_found_by_the_cgroup) {
   EXPECT_NE(::access(cgroup.c_str(), F_OK), 0) << "the cgroup is gone as well";
 }
 
-/// What a warden does meanwhile: it removes the cgroup of its command as soon as nothing is in it.
+/// Acts like a warden: removes the cgroup of its command as soon as it is empty.
 Task<> remove_when_empty(std::string cgroup) {
   while (os::is_populated(cgroup)) co_await sleep_for(1ms);
   os::remove_cgroup(cgroup);
 }
 
-/// One agent's tree, drawn at random: who ignores a polite signal, leaves late, empties its environment, forks twice.
+/// A random process tree: it ignores a polite signal, exits late, empties its environment or forks twice.
 std::string draw_script(std::mt19937& random) {
   const auto draw = [&](auto... options) {
     const std::vector<std::string> all{options...};
@@ -187,13 +188,13 @@ TEST_F(SurvivorsTest, any_tree_is_ended_although_its_warden_removes_the_cgroup_m
   }
 }
 
-TEST_F(SurvivorsTest, what_has_a_warden_is_kept_and_what_has_none_is_orphaned) {
+TEST_F(SurvivorsTest, attempts_without_a_living_warden_are_orphaned) {
   os::become_subreaper();
   Wardens wardens(reactor_);
   WardOptions options;
   options.run = run('b') + ":1";
   options.command = {"sleep", "60"};
-  // The warden of a run within a run carries both marks, and watches over the inner one only.
+  // The warden of a run within a run has both marks, and watches only the inner one.
   options.environment =
       os::environment_with({std::string(os::kMarkVariable) + "=" + os::mark_beneath(run('a') + ":1", options.run)});
   options.own_group = true;
@@ -213,7 +214,7 @@ TEST_F(SurvivorsTest, what_has_a_warden_is_kept_and_what_has_none_is_orphaned) {
   EXPECT_EQ(trace_of(run('b'), 1), "none");
 }
 
-TEST_F(SurvivorsTest, one_that_no_signal_ends_is_given_up_and_named) {
+TEST_F(SurvivorsTest, a_process_that_no_signal_ends_is_given_up_and_named) {
   const Freezer freezer;
   if (!freezer.works()) GTEST_SKIP() << "no process can be frozen here";
   const pid_t pid = start(run('a') + ":1");
@@ -225,7 +226,7 @@ TEST_F(SurvivorsTest, one_that_no_signal_ends_is_given_up_and_named) {
   EXPECT_EQ(end({{run('a'), 1}}), 0U);
 }
 
-TEST_F(SurvivorsTest, a_reader_kills_and_waits_for_nothing) {
+TEST_F(SurvivorsTest, kill_does_not_wait) {
   const pid_t over = start(run('a') + ":1", "trap '' TERM; while :; do sleep 0.05; done"),
               other = start(run('b') + ":1");
   survivors_.kill({{run('a'), 1}});
@@ -234,7 +235,7 @@ TEST_F(SurvivorsTest, a_reader_kills_and_waits_for_nothing) {
   EXPECT_TRUE(lives(other));
 }
 
-TEST_F(SurvivorsTest, without_descriptors_nothing_is_called_gone) {
+TEST_F(SurvivorsTest, without_descriptors_nothing_counts_as_gone) {
   if (os::kSanitizerNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
   const pid_t pid = start(run('a') + ":1");
   HostSurvivors brief(reactor_, 10ms, 50ms);
@@ -249,7 +250,7 @@ TEST_F(SurvivorsTest, without_descriptors_nothing_is_called_gone) {
   EXPECT_TRUE(lives(pid));
 }
 
-TEST_F(SurvivorsTest, what_a_process_within_a_run_started_is_none_to_it) {
+TEST_F(SurvivorsTest, processes_of_the_own_run_are_not_survivors) {
   const std::string own = run('a') + ":1";
   ::setenv(os::kMarkVariable, own.c_str(), 1);
   const pid_t ours = start(os::mark_beneath(own, run('b') + ":1"));
@@ -259,7 +260,7 @@ TEST_F(SurvivorsTest, what_a_process_within_a_run_started_is_none_to_it) {
   EXPECT_TRUE(lives(ours));
 }
 
-TEST_F(SurvivorsTest, what_is_alive_is_told_by_attempt_and_each_once) {
+TEST_F(SurvivorsTest, lists_each_attempt_once) {
   start(run('a') + ":4");
   start(run('a') + ":4/" + run('b') + ":1");
   std::vector<std::string> found;

@@ -1,10 +1,10 @@
 // Invariants
-// 1. `permissions: read` names the tools that there may be, for Claude Code: a tool of a later version is not among
-// them.
-//    Found with 2.1.325: EnterWorktree, and Task with isolation, made a branch, CronCreate a file, all without asking.
-// 2. A rule in parentheses allows what it says and no more: so no mode that accepts further commands may be set. With
+// 1. For Claude Code, `permissions: read` is a list of allowed tools: a tool of a later version is not on it. Found
+// with
+//    2.1.325: EnterWorktree, and Task with isolation, made a branch, CronCreate a file, all without asking.
+// 2. A rule in parentheses allows exactly its commands: so no mode that accepts further commands may be set. With
 //    acceptEdits Claude Code runs `rm` and `mv` without asking.
-// 3. Codex and Gemini CLI have modes, not lists: they keep what a mode keeps, and more is refused.
+// 3. Codex and Gemini CLI have modes, not lists: a restriction that no mode enforces is refused.
 #include "driver/tool_rules.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ using domain::Permissions;
 using Names = std::vector<std::string>;
 
 constexpr std::array<std::string_view, 4> kEditTools{"Edit", "Write", "MultiEdit", "NotebookEdit"};
-/// Of Claude Code: what reads, and what only talks to the model. Commands that change anything it refuses by itself.
+/// Tools of Claude Code that only read, or only exchange text with the model. It refuses commands that change anything.
 constexpr std::array<std::string_view, 17> kReadTools{"Read",
                                                       "Grep",
                                                       "Glob",
@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 17> kReadTools{"Read",
                                                       "LSP",
                                                       "ReportFindings",
                                                       "ReadMcpResourceTool"};
-/// Tools of Claude Code whose rules in parentheses decide what is allowed without asking.
+/// Tools of Claude Code for which a rule in parentheses decides what is allowed without asking.
 constexpr std::array<std::string_view, 6> kRuled{"Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "WebFetch"};
 
 template <class Range>
@@ -48,7 +48,7 @@ bool has(const Range& range, std::string_view value) {
 bool is_rule(std::string_view name) noexcept { return name.contains('('); }
 bool is_mcp(std::string_view name) noexcept { return name.starts_with("mcp__"); }
 
-/// Rules of tools that are not allowed as a whole, too.
+/// The rules in parentheses whose tool is not also allowed as a whole.
 Names narrow_rules(const ToolRules& rules) {
   Names out;
   for (const std::string& name : rules.allowed.value_or(Names())) {
@@ -58,10 +58,10 @@ Names narrow_rules(const ToolRules& rules) {
 }
 
 Result<> refused(std::string_view what, std::string_view by) {
-  return fail(Errc::invalid, fmt::format("{}: {} can't keep this restriction", what, by));
+  return fail(Errc::invalid, fmt::format("{}: {} can't enforce this restriction", what, by));
 }
 
-/// Of the modes of Codex and Gemini CLI: `may_deny` says which tools a mode can take away.
+/// For the modes of Codex and Gemini CLI: `may_deny` tells whether a mode can deny a tool.
 Result<> check_modes(const ToolRules& rules, std::string_view driver, bool (*may_deny)(std::string_view)) {
   if (rules.allowed) return refused("tools", driver);
   for (const std::string& name : rules.denied) {
@@ -122,7 +122,7 @@ Names claude_arguments(const ToolRules& rules) {
     }
     edits = edits || is_edit_tool(name);
   }
-  // Without the mode that accepts edits, they are allowed by a rule, within the folder as in that mode.
+  // Without the mode that accepts edits a rule allows them, within the folder as in that mode.
   if (edits && !narrow.empty() && rules.permissions == Permissions::edit) allowed.emplace_back("Edit(./**)");
   if (read && !rules.allowed) tools.assign(kReadTools.begin(), kReadTools.end());
   if (read) {
@@ -130,7 +130,7 @@ Names claude_arguments(const ToolRules& rules) {
       if (!has(denied, tool)) denied.emplace_back(tool);
     }
   }
-  const bool asks = read || !narrow.empty();  // without a terminal, what would ask is refused
+  const bool asks = read || !narrow.empty();  // without a terminal, a call that would ask is refused
   out.push_back(fmt::format("--permission-mode={}", asks                                     ? "default"
                                                     : rules.permissions == Permissions::full ? "bypassPermissions"
                                                                                              : "acceptEdits"));

@@ -1,6 +1,6 @@
-/// What an attempt may do, in the words of each CLI: Stint's `permissions` and the tools that an agent's file allows
-/// and denies (by the names of Claude Code, with a rule in parentheses) become arguments. A restriction that a CLI
-/// can't keep is refused before anything is started. Pure.
+/// Translates what an attempt may do into the arguments of each CLI: Stint's `permissions`, and the tools that an agent
+/// file allows and denies (by the names of Claude Code, with a rule in parentheses). A restriction that a CLI can't
+/// enforce is refused before anything starts. Pure.
 #pragma once
 
 #include "domain/agent.hpp"
@@ -20,22 +20,22 @@ struct ToolRules {
   std::vector<std::string> denied;
 };
 
-/// `Errc::invalid`: that CLI can't keep these rules.
+/// Fails with `Errc::invalid` if the CLI can't enforce these rules.
 [[nodiscard]] Result<> check_claude(const ToolRules& rules);
 [[nodiscard]] Result<> check_codex(const ToolRules& rules);
 [[nodiscard]] Result<> check_gemini(const ToolRules& rules);
-/// Of a driver that knows no tools.
+/// For a driver that knows no tools.
 [[nodiscard]] Result<> check_without_tools(const ToolRules& rules, std::string_view driver);
 
-/// Arguments for each CLI, of rules that it can keep.
+/// The arguments for each CLI, for rules that passed check_rules().
 [[nodiscard]] std::vector<std::string> claude_arguments(const ToolRules& rules);
 [[nodiscard]] std::vector<std::string> codex_arguments(const ToolRules& rules);
 [[nodiscard]] std::vector<std::string> gemini_arguments(const ToolRules& rules);
 
-/// Variables under which git only reads: not even its index is written anew when files were touched.
+/// Variables under which git only reads: it does not even refresh its index when files were touched.
 [[nodiscard]] std::vector<std::pair<std::string, std::optional<std::string>>> read_only_git();
 
-/// `Bash` of `Bash(git log:*)`.
+/// Returns `Bash` for `Bash(git log:*)`.
 [[nodiscard]] std::string_view tool_of(std::string_view rule) noexcept;
 [[nodiscard]] bool is_edit_tool(std::string_view tool) noexcept;
 

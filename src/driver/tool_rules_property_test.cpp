@@ -1,5 +1,5 @@
-// For any foreign file: what is denied there is never allowed by the command line that we build, whichever driver does
-// the work. The file's meaning is decided here by a naive model of its own tool; the command line's by one of the CLI.
+// For any foreign file: the command line that we build never allows what the file denies, for every driver. A naive
+// model of the foreign tool decides what the file means; a model of the CLI decides what the command line means.
 #include "agent/agent_file.hpp"
 #include "driver/registry.hpp"
 #include "driver/tool_rules.hpp"
@@ -16,7 +16,7 @@ using domain::Dialect;
 using domain::Permissions;
 using Names = std::vector<std::string>;
 
-/// One thing that a model may try.
+/// One action that a model may try.
 struct Try {
   std::string_view kind;     ///< shell, edit, web, task
   std::string_view command;  ///< of a shell; all of them change something
@@ -25,7 +25,7 @@ struct Try {
 constexpr Try kTries[] = {{"shell", "git push", "Bash"}, {"shell", "rm x", "Bash"}, {"shell", "npm test", "Bash"},
                           {"edit", "", "Edit"},          {"edit", "", "Write"},     {"web", "", "WebFetch"},
                           {"task", "", "Task"}};
-/// Their names for the kinds, and for one command.
+/// The names of each format for the kinds, and for one command.
 struct Tongue {
   Dialect dialect;
   std::string_view shell, edit, web, task, read, push;
@@ -73,7 +73,7 @@ Case list_case() {
   return out;
 }
 
-/// opencode: what is not named is allowed, the last that fits decides, and who has to be asked can't be.
+/// opencode: what is not named is allowed, the last match decides, and `ask` counts as denied without a person.
 Case permission_case() {
   Case out;
   out.dialect = Dialect::opencode;
@@ -142,7 +142,7 @@ bool mode_allows(std::string_view driver, const ToolRules& rules, const Try& att
   return true;
 }
 
-/// Of one file, under one set of permissions.
+/// Checks one file under one set of permissions.
 void check_one() {
   const Case file = *rc::gen::arbitrary<bool>() ? list_case() : permission_case();
   const Permissions permissions = *rc::gen::element(Permissions::read, Permissions::edit, Permissions::full);
@@ -165,7 +165,7 @@ void check_one() {
   }
 }
 
-TEST(ToolRulesProperty, what_a_foreign_file_denies_no_command_line_allows) {
+TEST(ToolRulesProperty, no_command_line_allows_what_a_foreign_file_denies) {
   constexpr int kFilesEach = 20;  // a case in a hundred is a rule beside a mode that accepts more
   const bool held = rc::check([] {
     for (int i = 0; i < kFilesEach; ++i) check_one();

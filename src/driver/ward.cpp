@@ -16,9 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kOverdue = 5s;  // beyond the grace, for a warden that was told to end
+constexpr Duration kOverdue = 5s;  // beyond the grace period, for a warden that was ordered to end
 constexpr Duration kReapEvery = 1ms;
-constexpr std::size_t kNamedMost = 5;  // of processes that do not end
+constexpr std::size_t kNamedMost = 5;  // processes that a message names
 
 std::string describe(const std::vector<os::Process>& processes) {
   std::string text;
@@ -33,7 +33,7 @@ std::string describe(const std::vector<os::Process>& processes) {
 
 Wardens::~Wardens() {
   for (const pid_t pid : leaving_) {
-    ::kill(pid, SIGKILL);  // at its very end anyway, unless somebody stopped it
+    ::kill(pid, SIGKILL);  // it is exiting anyway, unless it was stopped (SIGSTOP)
     os::blocking_reap(pid);
   }
 }
@@ -60,14 +60,14 @@ void Wardens::reap_leaving() {
 
 std::vector<pid_t> Wardens::not_orphans() const {
   std::vector<pid_t> pids = pids_;
-  pids.insert(pids.end(), strangers_.begin(), strangers_.end());
+  pids.insert(pids.end(), excluded_.begin(), excluded_.end());
   return pids;
 }
 
 std::vector<os::Process> Wardens::orphans() const { return os::descendants_of(::getpid(), not_orphans()); }
 
 bool Wardens::reap_orphans() const {
-  // Who is found is there. That nobody is there is not for a walk to say, and wait(2) would speak of wardens, too.
+  // A walk can miss a process, so only two full scans prove that none is left. wait(2) can't: it also counts wardens.
   auto left = orphans();
   for (int scans = 0; left.empty() && scans < 2; ++scans) left = os::scan_descendants_of(::getpid(), not_orphans());
   for (const os::Process& process : left) {
@@ -77,7 +77,7 @@ bool Wardens::reap_orphans() const {
 }
 
 void Wardens::give_up(const std::vector<os::Process>& orphans) {
-  for (const os::Process& process : orphans) strangers_.push_back(process.pid);
+  for (const os::Process& process : orphans) excluded_.push_back(process.pid);
 }
 
 Ward::Ward(Wardens& wardens, const WardOptions& options, os::Fd control)
@@ -131,10 +131,10 @@ Result<> Ward::spawn(const WardOptions& options, const os::Fd& theirs) {
   start.put = options.put;
   start.directory = options.directory;
   start.mask = options.mask;
-  start.default_sigpipe = options.own_group;  // with the caller's group it has the caller's dispositions, too
+  start.default_sigpipe = options.own_group;  // in the caller's group it has the caller's dispositions
   if (options.copy) {
     const std::vector<std::string> words(start.argv.begin() + 2, start.argv.end());
-    start.argv = {"stint", kWardenArgument};  // its plan is in memory: others see the command
+    start.argv = {"stint", kWardenArgument};  // its plan is in memory, so `ps` shows only the command
     start.argv.insert(start.argv.end(), options.command.begin(), options.command.end());
     STINT_TRY(pid_, os::spawn_copy(start, [&words] { return warden_main(words); }));
   } else {
@@ -157,7 +157,7 @@ void Ward::end(int signal) {
 std::string Ward::beyond_reach() const {
   std::string text;
   std::size_t named = 0;
-  if (pid_ == 0) return text;  // 0 is the parent of everybody
+  if (pid_ == 0) return text;  // 0 would mean every process
   for (const os::Process& process : os::descendants_of(pid_)) {
     if (process.is_zombie() || ::kill(process.pid, 0) == 0 || errno != EPERM) continue;
     if (named++ == kNamedMost) return text + ", …";
@@ -169,7 +169,7 @@ std::string Ward::beyond_reach() const {
 
 std::uint64_t Ward::cpu_ticks() const {
   std::uint64_t sum = 0;
-  if (pid_ == 0) return sum;  // 0 is the parent of everybody
+  if (pid_ == 0) return sum;  // 0 would mean every process
   for (const os::Process& process : os::descendants_of(pid_)) sum += process.cpu_ticks;
   return sum;
 }
@@ -182,13 +182,13 @@ Task<Ended> Ward::ended() {
   const Executor& clock = wardens_.reactor();
   for (TimePoint next_beat = clock.now() + lease_ / 4; !ended_;) {
     const bool ready = (co_await with_deadline(Deadline(std::min(next_beat, overdue_)), readable())).has_value();
-    Ended news;
-    const ssize_t got = ready ? ::recv(control_.native_handle(), &news, sizeof news, MSG_DONTWAIT) : -1;
-    if (got == sizeof news) {
+    Ended received;
+    const ssize_t got = ready ? ::recv(control_.native_handle(), &received, sizeof received, MSG_DONTWAIT) : -1;
+    if (got == sizeof received) {
       wardens_.leave(std::exchange(pid_, 0));
-      ended_ = news;
+      ended_ = received;
     } else if ((ready && got >= 0) || clock.now() >= overdue_) {
-      ended_ = co_await end_alone();  // it was killed, or it is frozen
+      ended_ = co_await end_alone();  // the warden was killed, or is frozen
     } else if (clock.now() >= next_beat) {
       beat();
       next_beat = clock.now() + lease_ / 4;
@@ -197,12 +197,12 @@ Task<Ended> Ward::ended() {
   co_return *ended_;
 }
 
-/// The warden's work without the warden.
+/// Ends the command without its warden.
 Task<Ended> Ward::end_alone() {
   const Executor& clock = wardens_.reactor();
   const TimePoint since = clock.now();
   if (pid_ != 0) {
-    ::kill(pid_, SIGKILL);  // ours and not yet reaped, so the pid is still its own
+    ::kill(pid_, SIGKILL);  // our child and not yet reaped, so the pid can't have been reused
     os::blocking_reap(pid_);
     wardens_.remove(std::exchange(pid_, 0));
   }

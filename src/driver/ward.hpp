@@ -1,5 +1,6 @@
-/// Stint's side of one warden: beats while the command lives, tells it to end, and hears of the end. A process that
-/// starts wards must be a child subreaper: when a warden is killed or frozen, its work is done here. Own thread only.
+/// Stint's side of one warden: sends heartbeats while the command lives, orders it to end, and receives its report. A
+/// process that starts wards must be a child subreaper: if a warden is killed or frozen, the ward ends the command
+/// itself. Own thread only.
 #pragma once
 
 #include "driver/warden.hpp"
@@ -19,15 +20,15 @@
 
 namespace stint::driver {
 
-/// With the executor's own type, which is a third of the size of one that may be any.
+/// With the concrete executor type: a third of the size of the type-erased one.
 using Descriptor = asio::posix::basic_stream_descriptor<asio::io_context::executor_type>;
 
-/// Beats come four times as often; a shorter lease would be spent on them.
+/// Heartbeats are sent four times per lease; a shorter lease would cause too many of them.
 inline constexpr Duration kLeaseLeast = std::chrono::milliseconds(100);
 
 struct WardOptions {
   std::string run;                     ///< the mark: `<id>:<fence>`
-  std::string cgroup;                  ///< to be made; empty: none
+  std::string cgroup;                  ///< to create; empty: none
   std::uint64_t memory_bytes_max = 0;  ///< of the cgroup; 0: none
   std::vector<std::string> command;
   std::vector<std::string> environment;  ///< `NAME=value`, without the mark
@@ -36,64 +37,65 @@ struct WardOptions {
   std::vector<std::pair<int, int>> put;  ///< streams of the command: {ours, theirs}
   const sigset_t* mask = nullptr;        ///< the command's signal mask; null: ours
   bool own_group = false;                ///< false: the command stays in our process group
-  /// The warden is a copy of this process, not a fresh one: it is there sooner. For a process with one thread that has
-  /// nothing else to do.
+  /// The warden is a forked copy of this process, not a new program: it starts sooner. Only for a process with one
+  /// thread that does nothing else.
   bool copy = false;
   Duration lease =
-      std::chrono::seconds(10);  ///< without a beat for so long, Stint counts as frozen; kLeaseLeast or more
+      std::chrono::seconds(10);              ///< after so long without a heartbeat Stint is frozen; kLeaseLeast or more
   Duration grace = std::chrono::seconds(2);  ///< between the polite signal and SIGKILL
-  /// Without a warden, beyond the grace: then what is still alive is given up, and the report says so.
+  /// Without a warden, beyond the grace period: then processes that are still alive are given up and reported.
   Duration killed_max = std::chrono::seconds(30);
 };
 
-/// The wardens of this process: what it must not take for orphans.
+/// The wardens of this process: the children that are not orphans.
 class Wardens {
  public:
-  /// Children that the process has already are nothing of ours: a shell may have started them before it became us.
-  explicit Wardens(Reactor& reactor) : reactor_(reactor), strangers_(os::own_children()) {}
+  /// Excludes children that this process already has: a shell may have started them before it became this program.
+  explicit Wardens(Reactor& reactor) : reactor_(reactor), excluded_(os::own_children()) {}
   ~Wardens();
   Wardens(const Wardens&) = delete;
   Wardens& operator=(const Wardens&) = delete;
   Reactor& reactor() noexcept { return reactor_; }
-  /// Room for one read, for all who read on this thread: they wait until there is something, read and use it at once. A
-  /// buffer for each pipe of each run would be most of what a run that waits takes.
+  /// A buffer for one read, shared by all readers of this thread: each waits until its pipe is readable, then reads and
+  /// uses the data at once. A buffer per pipe would be most of the memory of a waiting run.
   [[nodiscard]] std::span<char> read_room() noexcept { return {room_.get(), kReadMax}; }
   void add(pid_t pid);
-  void remove(pid_t pid);  // reaped
-  void leave(pid_t pid);   // has said its last: reaped when it is gone, at the latest by the destructor
-  /// Children of this process, and what is below them, that belong to no living warden: what dead ones left to us.
+  void remove(pid_t pid);  // it was reaped
+  void leave(pid_t pid);   // it has sent its report: reaped when it has exited, at the latest by the destructor
+  /// Children of this process, and their descendants, that have no living warden: this process inherited them from
+  /// dead wardens.
   [[nodiscard]] std::vector<os::Process> orphans() const;
-  /// Reaps them. False when none is left, by two scans of all processes in a row.
+  /// Reaps orphans. False when none is left, proven by two scans of all processes in a row.
   [[nodiscard]] bool reap_orphans() const;
-  /// They do not end, not even by SIGKILL: from here on they are none of ours.
+  /// These do not end, even after SIGKILL: from here on they are excluded.
   void give_up(const std::vector<os::Process>& orphans);
 
  private:
-  static constexpr std::size_t kReadMax = 64 << 10;  // what a pipe holds
+  static constexpr std::size_t kReadMax = 64 << 10;  // the default capacity of a pipe
   void reap_leaving();
   [[nodiscard]] std::vector<pid_t> not_orphans() const;
 
   Reactor& reactor_;
-  std::vector<pid_t> strangers_;
+  std::vector<pid_t> excluded_;
   std::vector<pid_t> pids_;     // not yet reaped
-  std::vector<pid_t> leaving_;  // of those
+  std::vector<pid_t> leaving_;  // of pids_
   std::unique_ptr<char[]> room_ = std::make_unique_for_overwrite<char[]>(kReadMax);
 };
 
 class Ward {
  public:
-  /// Starts warden and command. The cgroup is made if it can be; else walks alone have to do.
+  /// Starts warden and command. If the cgroup can't be created, processes are found by walking /proc alone.
   static Result<std::unique_ptr<Ward>> start(Wardens& wardens, const WardOptions& options);
   ~Ward();  // closes the control socket: if the command still lives, the warden ends it
   Ward(const Ward&) = delete;
   Ward& operator=(const Ward&) = delete;
 
-  /// Until nothing of the command is alive. Call it again if it was stopped: a cancel does not end the command, end()
-  /// does.
+  /// Waits until no process of the command is alive. Call it again after a cancel: a cancel does not end the command,
+  /// end() does.
   Task<Ended> ended();
-  /// Begins the ending; SIGKILL hurries one that has begun.
+  /// Begins to end the command; SIGKILL skips the grace period.
   void end(int signal);
-  /// No lease until the next beat: Stint is about to be stopped (Ctrl-Z).
+  /// Suspends the lease until the next heartbeat: Stint is about to be stopped (Ctrl-Z).
   void pause() noexcept;
   void beat() noexcept;
 
@@ -120,7 +122,7 @@ class Ward {
   std::string left_;
   Descriptor control_;
   pid_t pid_ = 0;
-  TimePoint overdue_ = TimePoint::max();  // told to end, and not done by then: it is frozen itself
+  TimePoint overdue_ = TimePoint::max();  // a warden that was ordered to end and has not by then is frozen
   std::optional<Ended> ended_;
 };
 

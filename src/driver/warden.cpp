@@ -1,9 +1,9 @@
 // Invariants
-// 1. Slots are released after wait() said ECHILD to a subreaper, never before: no descendant is alive then.
-// 2. The warden of an agent holds its control line, its slots and nothing else of its starter; what it has or opens is
-//    close-on-exec. So the command gets the descriptors that it was meant to have, and no other, and a connection or a
-//    port is free as soon as its owner closes it.
-// 3. The warden carries the mark itself, so every process between fork and exec does, too.
+// 1. Slots are released after wait() returned ECHILD to a subreaper, never before: no descendant is alive then.
+// 2. The warden of an agent inherits its control socket, its slots and nothing else; what it has or opens is
+//    close-on-exec. So the command gets only the descriptors that it was meant to have, and a connection or a port is
+//    free as soon as its owner closes it.
+// 3. The warden has the mark in its own environment, so every process between fork and exec has it, too.
 #include "driver/warden.hpp"
 
 #include "driver/ladder.hpp"
@@ -31,9 +31,9 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr Duration kLinger =
-    200ms;  // what the command left behind may finish by itself (`> >(tee log)`), then the ladder
-constexpr Duration kLeftGrace = 200ms;  // of an agent's process that outlives its CLI: between SIGTERM and SIGKILL
+// Processes that outlive the command may finish by themselves for this long (`> >(tee log)`); then the ladder begins.
+constexpr Duration kLinger = 200ms;
+constexpr Duration kLeftGrace = 200ms;  // between SIGTERM and SIGKILL, for processes that outlive an agent's CLI
 constexpr Duration kFrozenGap = 500ms;  // woken so much later than asked: this process was stopped, too
 constexpr Duration kLongestPoll = 60s;
 constexpr std::size_t kPlanWords = 8;
@@ -44,7 +44,7 @@ int poll_ms(TimePoint when, TimePoint now, Duration most) {
   return static_cast<int>(std::chrono::ceil<milliseconds>(left).count());
 }
 
-/// Blocks the signals that a warden hears of by descriptor; gives the mask before, which is the command's.
+/// Blocks the signals that a warden reads from a descriptor. `before` gets the previous mask, which is the command's.
 os::Fd watch_signals(sigset_t& before) {
   sigset_t set;
   sigemptyset(&set);
@@ -62,12 +62,12 @@ int last_signal(const os::Fd& signals) {
   return last;
 }
 
-/// Forks and executes: the warden has one thread, so that is safe, and the child can be born in its cgroup.
 /// The pid, or the errno of what failed.
 struct Start {
   pid_t pid = 0;
   int error = 0;
 };
+/// Forks and executes: safe because the warden has one thread, and the child starts inside its cgroup.
 Start start_command(std::vector<char*>& argv, const WardenPlan& plan, pid_t group, const sigset_t& mask) {
   int trouble[2];
   if (::pipe2(trouble, O_CLOEXEC) != 0) return {0, errno};
@@ -90,7 +90,7 @@ Start start_command(std::vector<char*>& argv, const WardenPlan& plan, pid_t grou
   return {0, error};
 }
 
-/// One warden's state. The loop is the whole life: reap, look at the clock, wait for the next thing.
+/// The state of a warden. Its loop: reap, check the deadlines, wait for the next event.
 class Warden {
  public:
   explicit Warden(WardenPlan plan)
@@ -99,21 +99,22 @@ class Warden {
         ladder_(plan_.grace, plan_.cgroup, [] { return os::descendants_of(::getpid()); }) {}
 
   int run(std::vector<char*> argv) {
-    // Under `with` the command has its caller's descriptors; an agent's process has nothing of the kind.
-    if (plan_.own_group) ended_.start_errno = close_what_is_not_ours();
+    // Under `with` the command has its caller's descriptors; an agent's process must inherit none.
+    if (plan_.own_group) ended_.start_errno = close_inherited();
     sigset_t mask;
     const os::Fd signals = watch_signals(mask);
     os::become_subreaper();
-    // Ctrl-C and Ctrl-Z are for Stint and for the command, which stays in the caller's foreground group; not for us.
+    // Ctrl-C and Ctrl-Z are for Stint and for the command, which stays in the caller's foreground group; the warden
+    // leaves that group.
     const pid_t group = plan_.own_group ? 0 : ::getpgrp();
     ::setpgid(0, 0);
-    pollfd orphaned = {control_.get(), 0, 0};  // Stint died while it started us: then nothing is started any more
+    pollfd orphaned = {control_.get(), 0, 0};  // if Stint died meanwhile, nothing is started any more
     if (::poll(&orphaned, 1, 0) == 1 || ended_.start_errno != 0) return finish();
     const Start command = start_command(argv, plan_, group, mask);
     ended_.start_errno = command.error;
-    let_go_of_streams();
+    close_streams();
     lease_end_ = Clock::now() + plan_.lease;
-    while (is_anybody_left(command.pid)) {
+    while (is_anything_left(command.pid)) {
       const TimePoint now = Clock::now();
       if (status_ && !left_since_) left_since_ = now;
       const TimePoint linger_end = left_since_ && !lingered_ ? *left_since_ + kLinger : TimePoint::max();
@@ -129,19 +130,19 @@ class Warden {
   }
 
  private:
-  int close_what_is_not_ours() const {
+  int close_inherited() const {
     std::vector<int> ours = plan_.slots;
     ours.push_back(control_.get());
     return os::close_others(std::move(ours));
   }
 
-  bool is_anybody_left(pid_t command) {
+  bool is_anything_left(pid_t command) {
     const os::Reaped reaped = os::reap_all(command);
     if (reaped.status) status_ = reaped.status;
     return reaped.any_left;
   }
 
-  /// The command is gone. An agent's CLI had its grace: what it left has no work to finish.
+  /// The command has ended. An agent's CLI had its grace period: processes that outlive it have no work to finish.
   void end_what_is_left(TimePoint now) {
     lingered_ = true;
     begin(SIGTERM, now);
@@ -153,8 +154,8 @@ class Warden {
     ladder_.begin(signal, now);
   }
 
-  /// The command has its own copies; ours would keep a pipe open that others wait to see closed.
-  static void let_go_of_streams() {
+  /// The command has its own copies; those of the warden would keep a pipe open whose reader waits for its end.
+  static void close_streams() {
     const os::Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
     for (int stream = 0; nothing && stream <= 2; ++stream) ::dup2(nothing.get(), stream);
   }
@@ -165,7 +166,7 @@ class Warden {
     const int pause = poll_ms(when, before, std::min<Duration>(plan_.lease / 4, kLongestPoll));
     ::poll(wake, control_ ? 2 : 1, pause);
     const TimePoint now = Clock::now();
-    // Woken far too late: everything was stopped, Stint as well. It gets a whole lease to say that it lives.
+    // Woken far too late: the whole system was stopped, Stint as well. It gets a whole lease for its next heartbeat.
     if (lease_end_ != TimePoint::max() && now - before > milliseconds(pause) + kFrozenGap) {
       lease_end_ = now + plan_.lease;
     }
@@ -205,8 +206,8 @@ class Warden {
   Ladder ladder_;
   Ended ended_;
   std::optional<int> status_;
-  std::optional<TimePoint> left_since_;  // the command has ended, something of it still lives
-  bool lingered_ = false;                // and has had its time to end by itself
+  std::optional<TimePoint> left_since_;  // the command has ended, but a descendant is alive
+  bool lingered_ = false;                // kLinger is over
   std::optional<TimePoint> ending_since_;
   TimePoint lease_end_;
 };
@@ -254,7 +255,7 @@ int warden_main(const std::vector<std::string>& arguments) {
   std::vector<char*> argv;
   for (std::size_t i = kPlanWords; i < arguments.size(); ++i) argv.push_back(const_cast<char*>(arguments[i].c_str()));
   argv.push_back(nullptr);
-  // At once: who waits for a warden's end waits for no destructor, nor for a sanitizer's last look, which forks.
+  // Exits at once: the end of a warden must not wait for destructors, nor for a sanitizer's final check, which forks.
   ::_exit(Warden(std::move(plan)).run(std::move(argv)));
 }
 

@@ -1,13 +1,13 @@
-// The engine's way from the queue to a worker: which agent next, permits of the host, the claim.
+// How the engine moves runs from the queue to workers: choose an agent, acquire permits of the host, claim.
 //
 // Invariants
-// 1. Permits of the host are in hand before a run that needs them is claimed, and travel with it.
-// 2. At most one claim of an agent is on its way: after an answer that did not come, what the store says we own and do
-//    not carry is what it gave us.
-// 3. Every claim becomes an assignment, or is given back.
-// 4. A claim in vain is not repeated at once: the agent rests, unless the store tells of something new.
+// 1. The engine holds the host permits that a run needs before it claims the run, and hands them on with it.
+// 2. At most one claim per agent is in flight: if an answer is lost, the runs that the store lists as owned by this
+//    node and that it does not carry are those of the lost claim.
+// 3. Every claim becomes an assignment, or is handed back.
+// 4. A claim that got no run is not repeated at once: the agent backs off, for less time if the store changes.
 #include "engine/engine.hpp"
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 #include "queue/ready_core.hpp"
 #include "stint/combinators.hpp"
 
@@ -17,10 +17,10 @@
 namespace stint::engine {
 namespace {
 
-using pool::BackOff;
+using pool::StoreBackoff;
 
-constexpr Duration kPermitsKept = std::chrono::seconds(2);  // while no worker is free; then others may have them
-constexpr Duration kRestFirst = std::chrono::milliseconds(50), kRestAfterNews = std::chrono::milliseconds(250);
+constexpr Duration kPermitsKept = std::chrono::seconds(2);  // while no worker is free; then they are released
+constexpr Duration kBackOffFirst = std::chrono::milliseconds(50), kBackOffAfterChange = std::chrono::milliseconds(250);
 
 struct Count {
   explicit Count(std::uint32_t& counter, std::uint32_t by = 1) : value(counter), amount(by) { value += amount; }
@@ -33,13 +33,13 @@ struct Count {
 
 }  // namespace
 
-/// Not counting those that are promised.
+/// Without those that are reserved for claims in flight.
 std::uint32_t Engine::free_workers() const {
   const auto free = static_cast<std::uint32_t>(pool_.free_workers());
   return free > reserved_ ? free - reserved_ : 0;
 }
 
-/// How many runs of each agent this process carries.
+/// How many runs of each agent this node carries.
 std::map<std::string_view, std::uint32_t> Engine::running() const {
   std::map<std::string_view, std::uint32_t> counts;
   for (const auto& [key, carried] : worker_.carried()) ++counts[carried->agent];
@@ -49,17 +49,17 @@ std::map<std::string_view, std::uint32_t> Engine::running() const {
 Task<> Engine::dispatch() {
   std::uint64_t seen = 0;
   while (phase_ == Phase::serving) {
-    const std::uint64_t stirred = stirred_.count();
+    const std::uint64_t seen_wakeup = wakeup_.count();
     const bool progress = may_claim() && free_workers() > with_permits_ && co_await dispatch_once();
     if (progress) continue;
     if (free_workers() == 0 || !may_claim()) {
-      co_await stirred_.wait(stirred);
+      co_await wakeup_.wait(seen_wakeup);
       continue;
     }
-    auto first = co_await race(parts_.store.wait(seen, until_next_look()), stir(stirred));
+    auto first = co_await race(parts_.store.wait(seen, until_next_look()), woken(seen_wakeup));
     if (auto* const waited = std::get_if<0>(&first)) {
       if (*waited) {
-        if (std::exchange(seen, **waited) != **waited) wake_resting();
+        if (std::exchange(seen, **waited) != **waited) shorten_back_offs();
       } else {
         co_await next_step(options_.look_every);
       }
@@ -67,42 +67,43 @@ Task<> Engine::dispatch() {
   }
 }
 
-Task<> Engine::stir(std::uint64_t seen) { co_await stirred_.wait(seen); }
+Task<> Engine::woken(std::uint64_t seen) { co_await wakeup_.wait(seen); }
 
-/// When everything else looks, too; or when an agent has rested.
+/// Until the next common step of the clock, or the end of an agent's back-off.
 Duration Engine::until_next_look() const {
   const TimePoint now = parts_.executor.now();
   TimePoint next = now + (options_.look_every - now.time_since_epoch() % options_.look_every);
-  for (const auto& [agent, rest] : resting_) {
-    if (rest.until > now) next = std::min(next, rest.until);
+  for (const auto& [agent, entry] : back_offs_) {
+    if (entry.until > now) next = std::min(next, entry.until);
   }
   return std::max<Duration>(next - now, Executor::kTick);
 }
 
-void Engine::rest(const std::string& agent) {
-  Rest& rest = resting_[agent];
-  rest.length = rest.length == Duration::zero() ? kRestFirst : std::min(2 * rest.length, options_.look_every);
-  rest.since = parts_.executor.now();
-  rest.until = rest.since + rest.length;
+void Engine::start_back_off(const std::string& agent) {
+  ClaimBackOff& entry = back_offs_[agent];
+  entry.length = entry.length == Duration::zero() ? kBackOffFirst : std::min(2 * entry.length, options_.look_every);
+  entry.since = parts_.executor.now();
+  entry.until = entry.since + entry.length;
 }
 
-bool Engine::rests(const std::string& agent) const {
-  const auto found = resting_.find(agent);
-  return found != resting_.end() && parts_.executor.now() < found->second.until;
+bool Engine::is_backing_off(const std::string& agent) const {
+  const auto found = back_offs_.find(agent);
+  return found != back_offs_.end() && parts_.executor.now() < found->second.until;
 }
 
-/// The store has news: limits may be free. On a busy store news never ends, so that it does not end every rest at once.
-void Engine::wake_resting() {
-  for (auto& [agent, rest] : resting_) rest.until = std::min(rest.until, rest.since + kRestAfterNews);
+/// The store has changed, so limits may be free. A busy store changes all the time: so this shortens back-offs, and
+/// does not end them.
+void Engine::shorten_back_offs() {
+  for (auto& [agent, entry] : back_offs_) entry.until = std::min(entry.until, entry.since + kBackOffAfterChange);
 }
 
-/// Agents with something to do; or the one, if only its run counts.
+/// Agents with ready runs; for an engine of one run, only that run's agent.
 Task<Result<std::vector<store::Ready>>> Engine::look_for_work() {
   if (options_.only.empty()) {
     co_return co_await parts_.store.ready(static_cast<std::uint32_t>(options_.pool.queue_capacity));
   }
   std::vector<store::Ready> ready;
-  if (rests(options_.only_agent)) co_return ready;
+  if (is_backing_off(options_.only_agent)) co_return ready;
   STINT_CO_TRY(const auto run, co_await parts_.store.find(options_.only));
   if (run && run->state == domain::RunState::queued && run->hold == domain::Hold::none) {
     store::Ready& only = ready.emplace_back();
@@ -112,89 +113,90 @@ Task<Result<std::vector<store::Ready>>> Engine::look_for_work() {
   co_return ready;
 }
 
-/// True: something was claimed, and there may be more.
+/// Returns true if a run was claimed: there may be more.
 Task<bool> Engine::dispatch_once() {
   auto ready = co_await look_for_work();
   if (!ready || !may_claim()) co_return false;
   leave_lines(*ready);
   std::vector<queue::Candidate> candidates;
-  std::vector<std::string> heavy;  // nothing of theirs fits, but it must not be served last for ever
+  std::vector<std::string> heavy;  // their runs do not fit now, but must not starve: they take a turn
   std::uint32_t startable = 0;
   auto carried = running();
   for (const store::Ready& each : *ready) {
     const AgentSpec* const spec = find_spec(*registry_, each.agent);
-    if (spec == nullptr || spec->refused) continue;  // somebody else's, or it waits until it may run
+    if (spec == nullptr || spec->refused) continue;  // an agent of another node, or one that must not run now
     const std::uint32_t runs = std::min(each.runs, each.startable.value_or(each.runs));
     if (runs == 0 && !each.takes_turn) continue;
     if (!parts_.permits.needed(each.agent)) {
       if (runs == 0) heavy.push_back(each.agent);
       candidates.push_back({each.agent, runs, each.rank_ms, carried[agent_of(each.agent)]});
       startable += runs;
-    } else if (!feeding_.contains(each.agent)) {
-      if (rests(each.agent)) continue;
-      feeding_[each.agent] = nullptr;
-      scope_->spawn(feed(each.agent));
+    } else if (!acquiring_.contains(each.agent)) {
+      if (is_backing_off(each.agent)) continue;
+      acquiring_[each.agent] = nullptr;
+      scope_->spawn(acquire_and_claim(each.agent));
     } else if (runs > 0 && !waits_.contains(each.agent)) {
       ++startable;
     }
   }
   startable_ = startable;
   bool progress = false;
-  // Before the others: a turn counts from the moment it is taken.
+  // Before the others: a turn starts when it is taken.
   for (const std::string& agent : heavy) progress = co_await claim(agent, 1, nullptr) > 0 || progress;
   const std::uint32_t free = free_workers();
   for (const queue::Share& share :
        queue::share(std::move(candidates), free > with_permits_ ? free - with_permits_ : 0)) {
     const std::uint32_t claimed = co_await claim(share.agent, share.workers, nullptr);
     progress = progress || claimed > 0;
-    if (claimed == 0 && !options_.only.empty()) rest(share.agent);
+    if (claimed == 0 && !options_.only.empty()) start_back_off(share.agent);
     startable_ -= std::min(startable_, claimed);
   }
   co_return progress;
 }
 
-/// Stands in line for an agent's permits, and claims one run with them.
-Task<> Engine::feed(std::string agent) {
-  struct Feeding {
+/// Waits in line for an agent's host permits, and claims one run with them.
+Task<> Engine::acquire_and_claim(std::string agent) {
+  struct Acquiring {
     Engine& engine;
     const std::string& agent;
-    ~Feeding() {
-      engine.feeding_.erase(agent);
+    ~Acquiring() {
+      engine.acquiring_.erase(agent);
       engine.waits_.erase(agent);
-      engine.stirred_.notify();
+      engine.wakeup_.notify();
     }
   };
-  const Feeding feeding{*this, agent};
-  auto permits = co_await stand_in_line(agent);
+  const Acquiring acquiring{*this, agent};
+  auto permits = co_await acquire_permits(agent);
   if (!permits) {
-    if (permits.error() == Errc::cancelled) co_return;  // there is nothing to run any more
-    tell_unusable(agent, permits.error());
+    if (permits.error() == Errc::cancelled) co_return;  // the agent has nothing ready any more
+    report_unusable(agent, permits.error());
     co_await next_step(options_.look_every);
     co_return;
   }
-  told_unusable_.erase(agent);
+  logged_unusable_.erase(agent);
   {
-    // Who has permits goes first. They are not kept for long without a worker: others of this host may want them.
+    // A claim with permits goes before those without. Permits are not kept for long without a worker: other processes
+    // of this host may wait for them.
     const Count counted(with_permits_);
     const TimePoint until = parts_.executor.now() + kPermitsKept;
     while (may_claim() && free_workers() == 0 && parts_.executor.now() < until) {
-      co_await race(hear(stirred_), nap(until));
+      co_await race(wait_for(wakeup_), pause_until(until));
     }
   }
   if (!may_claim() || free_workers() == 0) co_return;
   if (co_await claim(agent, 1, std::move(*permits)) > 0) {
-    resting_.erase(agent);
+    back_offs_.erase(agent);
   } else {
-    rest(agent);
+    start_back_off(agent);
   }
 }
 
-/// Permits can't be taken at all, which no release changes: it is logged once, and the process of one run gives up.
-void Engine::tell_unusable(const std::string& agent, const Error& error) {
+/// Permits can't be taken at all, and waiting does not help: logs it once, and an engine of one run gives up.
+void Engine::report_unusable(const std::string& agent, const Error& error) {
   const std::string why = error.describe();
   waits_[agent] = {.cause = domain::WaitCause::permits, .detail = why};
-  if (std::exchange(told_unusable_[agent], why) != why) {
-    log_.say(domain::LogLevel::warning, "its permits can't be taken", {{"agent", agent}, {"why", why}});
+  if (std::exchange(logged_unusable_[agent], why) != why) {
+    log_.say(domain::LogLevel::warning, "permits can't be taken", {{"agent", agent}, {"why", why}});
   }
   const bool for_good = error == Errc::denied || error == Errc::invalid;
   if (options_.only.empty() || !for_good) return;
@@ -202,8 +204,8 @@ void Engine::tell_unusable(const std::string& agent, const Error& error) {
   changes_.notify(options_.only);
 }
 
-Task<Result<std::unique_ptr<domain::HeldPermits>>> Engine::stand_in_line(const std::string& agent) {
-  auto told = [this, &agent](const domain::WaitReason* why) {
+Task<Result<std::unique_ptr<domain::HeldPermits>>> Engine::acquire_permits(const std::string& agent) {
+  auto waits = [this, &agent](const domain::WaitReason* why) {
     if (why == nullptr) {
       waits_.erase(agent);
     } else {
@@ -212,40 +214,40 @@ Task<Result<std::unique_ptr<domain::HeldPermits>>> Engine::stand_in_line(const s
     changes_.notify(options_.only);
   };
   auto body = [&](Scope& scope) {
-    feeding_[agent] = &scope;
-    return parts_.permits.acquire(agent, told);
+    acquiring_[agent] = &scope;
+    return parts_.permits.acquire(agent, waits);
   };
   auto permits = co_await with_scope(std::ref(body));
-  feeding_[agent] = nullptr;
+  acquiring_[agent] = nullptr;
   co_return permits;
 }
 
-/// Whoever has nothing to run must not stand in others' way.
-void Engine::leave_lines(const std::vector<store::Ready>& but_of) {
-  for (const auto& [agent, scope] : feeding_) {
-    if (scope != nullptr && std::ranges::find(but_of, agent, &store::Ready::agent) == but_of.end()) scope->cancel();
+/// Leaves the lines of agents that have nothing ready: their place would block other processes of this host.
+void Engine::leave_lines(const std::vector<store::Ready>& ready) {
+  for (const auto& [agent, scope] : acquiring_) {
+    if (scope != nullptr && std::ranges::find(ready, agent, &store::Ready::agent) == ready.end()) scope->cancel();
   }
 }
 
 Task<std::uint32_t> Engine::claim(std::string agent, std::uint32_t most, std::unique_ptr<domain::HeldPermits> permits) {
   if (!owner_) co_return 0;
   const Count reserved(reserved_, most);
-  struct UnderWay {
+  struct InFlight {
     Engine& engine;
     const std::uint64_t number;
-    explicit UnderWay(Engine& owner) : engine(owner), number(++owner.claims_asked_) {
-      engine.claims_under_way_.insert(number);
+    explicit InFlight(Engine& owner) : engine(owner), number(++owner.claims_asked_) {
+      engine.claims_in_flight_.insert(number);
     }
-    ~UnderWay() { engine.claims_under_way_.erase(number); }
+    ~InFlight() { engine.claims_in_flight_.erase(number); }
   };
-  const UnderWay under_way(*this);
+  const InFlight in_flight(*this);
   const store::NodeNumber owner = *owner_;
   const bool needs_permits = permits != nullptr;
-  std::vector<store::Claim> claims = co_await ask_claim(owner, agent, most);
+  std::vector<store::Claim> claims = co_await claim_runs(owner, agent, most);
   std::vector<store::Claim> unwanted;
   std::uint32_t assigned = 0;
   for (store::Claim& claim : claims) {
-    // What the store says we own may be more than was asked for now: permits are there for that only.
+    // After a lost answer the store may list more owned runs than this claim asked for; the permits are for one.
     const bool permitted = !needs_permits || permits != nullptr;
     const bool may = owner_ == owner && !fencing_ && phase_ == Phase::serving && permitted;
     if (may && assign(owner, claim, std::move(permits))) {
@@ -258,16 +260,16 @@ Task<std::uint32_t> Engine::claim(std::string agent, std::uint32_t most, std::un
   co_return assigned;
 }
 
-/// What the store gave us, also if its answer was lost on the way.
-Task<std::vector<store::Claim>> Engine::ask_claim(store::NodeNumber owner, const std::string& agent,
-                                                  std::uint32_t most) {
+/// Claims up to `most` runs of the agent. If the answer is lost, reads from the store which runs it gave to this node.
+Task<std::vector<store::Claim>> Engine::claim_runs(store::NodeNumber owner, const std::string& agent,
+                                                   std::uint32_t most) {
   auto claims = co_await parts_.store.claim(owner, agent, most, options_.only);
   if (claims) co_return std::move(*claims);
   if (claims.error().retry() != Retry::unknown) co_return {};
-  BackOff back_off;
-  // Behind a fence, what we own and do not carry may have been begun: then it is for others to find.
+  StoreBackoff backoff;
+  // After a fence, runs that the former owner did not carry may have begun: their lease expires instead.
   while (owner_ == owner) {
-    // What we carry when we ask may have ended when the answer comes: it must not be taken for new.
+    // A run that is carried now may have ended when the answer comes: it must not count as newly claimed.
     const std::set<AttemptKey> before = carried_keys();
     auto owned = co_await parts_.store.owned(owner);
     if (owner_ != owner) break;
@@ -279,24 +281,25 @@ Task<std::vector<store::Claim>> Engine::ask_claim(store::NodeNumber owner, const
       });
       co_return std::move(*owned);
     }
-    if (!BackOff::may_ask_again(owned.error())) break;
-    if (!co_await back_off.wait(store_health_)) break;
+    if (!StoreBackoff::may_retry(owned.error())) break;
+    if (!co_await backoff.wait(store_health_)) break;
   }
   co_return {};
 }
 
-/// False: nobody took it. Of the claim its numbers are left then, and perhaps no more.
+/// Hands the run to a worker. False: no worker took it; of `claim` only its numbers are then valid.
 bool Engine::assign(store::NodeNumber owner, store::Claim& claim, std::unique_ptr<domain::HeldPermits> permits) {
   const AgentSpec* const found = find_spec(*registry_, claim.agent);
-  if (found == nullptr || pool_.free_workers() == 0) return false;  // the pool may have shrunk meanwhile
+  if (found == nullptr || pool_.free_workers() == 0) return false;  // the pool may have shrunk
   const AgentSpec& spec = *found;
   const auto variant = spec.variants.find(claim.agent);
   auto assignment = std::make_unique<pool::Assignment>();
   assignment->account = variant == spec.variants.end() ? spec.account : variant->second.account;
   assignment->budget = spec.budget;
+  assignment->backoff = spec.backoff;
   assignment->on_crash = spec.on_crash;
   assignment->permits = std::move(permits);
-  claim.agent = std::string(agent_of(claim.agent));  // people, drivers and permits know no variants
+  claim.agent = std::string(agent_of(claim.agent));  // variants exist only in the store
   assignment->carried = worker_.take(owner, claim);
   JobOptions options;
   options.label = claim.id;
@@ -304,7 +307,7 @@ bool Engine::assign(store::NodeNumber owner, store::Claim& claim, std::unique_pt
   return pool_.submit_nowait(std::move(assignment), std::move(options)).has_value();
 }
 
-/// They were never begun.
+/// Settles claims whose work never began as handed back.
 Task<> Engine::give_back(store::NodeNumber owner, std::vector<store::Claim> claims) {
   for (const store::Claim& claim : claims) {
     store::Settlement settlement;

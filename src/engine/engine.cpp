@@ -1,7 +1,7 @@
 #include "engine/engine.hpp"
 
 #include "engine/rescue.hpp"
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 #include "stint/combinators.hpp"
 
 #include <algorithm>
@@ -9,16 +9,16 @@
 namespace stint::engine {
 namespace {
 
-constexpr int kSurvivorLooksPerLease = 5;  // the last look, the kill and its proof all fit in before the lease's end
-constexpr int kSurvivorLookShare = 100;    // a look reads all of /proc: it may take a hundredth of the time
+constexpr int kSurvivorLooksPerLease = 5;  // the last scan, the kill and its proof all fit into the lease
+constexpr int kSurvivorLookShare = 100;    // a scan reads all of /proc: it may take a hundredth of the time
 
-/// One that lasts as long as the process has no end that could be added up.
+/// A lease that lasts as long as the process has no end, and adding it would overflow.
 TimePoint end_of(TimePoint asked_at, Duration lease) {
   return lease == Duration::max() ? TimePoint::max() : asked_at + lease;
 }
 
-/// Tells the store of all agents, and of those variants that it knows: others are defined when a run is submitted to
-/// them.
+/// Defines all agents in the store, and those variants that the store already has: others are defined when a run is
+/// submitted to them.
 Task<Result<>> define_all(store::Store& store, std::shared_ptr<const AgentRegistry> registry) {
   std::vector<store::AgentEntry> entries;
   for (const auto& [name, spec] : *registry) entries.push_back(spec.entry);
@@ -34,8 +34,8 @@ Task<Result<>> define_all(store::Store& store, std::shared_ptr<const AgentRegist
 
 }  // namespace
 
-using pool::BackOff;
 using pool::Carried;
+using pool::StoreBackoff;
 
 std::string_view to_string(Phase phase) noexcept {
   switch (phase) {
@@ -53,7 +53,7 @@ Engine::Engine(Parts parts, EngineOptions options, AgentRegistry registry)
       log_(parts.log != nullptr ? *parts.log : no_log_),
       options_(std::move(options)),
       registry_(std::make_shared<const AgentRegistry>(std::move(registry))),
-      store_health_(parts_.executor, log_),
+      store_health_(parts_.executor, log_, parts_.system.random),
       settler_(parts_.store, store_health_, log_),
       worker_({parts_.store, parts_.driver, parts_.planner, parts_.run_codec, parts_.system, settler_, store_health_,
                changes_, call_limits_, log_}),
@@ -67,7 +67,7 @@ Engine::Engine(Parts parts, EngineOptions options, AgentRegistry registry)
   for (const auto& [name, capacity] : options_.call_limits) {
     STINT_ASSERT(call_limits_.set(name, capacity) && "a new limit takes any capacity");
   }
-  pool_.on_done([this](JobId, Result<>) { stirred_.notify(); });
+  pool_.on_done([this](JobId, Result<>) { wakeup_.notify(); });
 }
 
 Engine::~Engine() = default;
@@ -117,11 +117,11 @@ Task<Result<>> Engine::reload(AgentRegistry registry, std::map<std::string, std:
   Result<> done = co_await define_all(parts_.store, next);
   if (done) done = co_await parts_.store.configure(std::move(capacities), std::move(names));
   if (!done) {
-    (void)co_await define_all(parts_.store, registry_);  // as far as it got
+    (void)co_await define_all(parts_.store, registry_);  // restores what the first call may have changed
     co_return done;
   }
   registry_ = next;
-  stirred_.notify();
+  wakeup_.notify();
   co_return Result<>();
 }
 
@@ -135,18 +135,18 @@ bool Engine::stop_here(std::string_view id, Carried::Stop why, std::string text)
 void Engine::set_shortage(std::optional<domain::Shortage> shortage) {
   shortage_ = std::move(shortage);
   if (shortage_) leave_lines({});
-  stirred_.notify();
+  wakeup_.notify();
 }
 
 std::string Engine::why_unready() const {
   std::string why = store_health_.why_unusable();
-  if (why.empty() && fencing_) why = "its lease is lost";
+  if (why.empty() && fencing_) why = "this node lost its lease";
   return why;
 }
 
 Result<> Engine::resize(std::size_t workers) {
   STINT_CHECK(pool_.resize(workers));
-  stirred_.notify();
+  wakeup_.notify();
   return {};
 }
 
@@ -161,7 +161,7 @@ Result<> Engine::scale(std::optional<std::size_t> workers, std::optional<std::si
   return resize(*workers);
 }
 
-/// A pause of the pool must not hold up what was given to it before.
+/// A pool of size 0 must still carry the runs that it was given before.
 void Engine::keep_a_worker() {
   const PoolHealth health = pool_.health();
   if (health.target_size == 0 && health.queue_size > 0) (void)pool_.resize(1);
@@ -169,7 +169,7 @@ void Engine::keep_a_worker() {
 
 // ---- lease ---------------------------------------------------------------------------------------------------------
 
-/// On whole steps of the clock, so that what happens once a second wakes the process once a second.
+/// Sleeps until the next multiple of `every`, so that all periodic tasks wake the process together.
 Task<> Engine::next_step(Duration every) {
   const auto since = parts_.executor.now().time_since_epoch();
   co_await sleep_until(TimePoint(since - since % every + every));
@@ -182,31 +182,31 @@ Task<> Engine::beat() {
     const store::NodeNumber owner = *owner_;
     const TimePoint asked_at = parts_.executor.now();
     const auto beat = co_await parts_.store.beat(owner);
-    store_health_.heard(pool::StoreHealth::Call::beat, beat);
-    if (owner_ != owner || !beat) continue;  // watch_lease() sees to what is not answered
+    store_health_.record(pool::StoreHealth::Call::beat, beat);
+    if (owner_ != owner || !beat) continue;  // watch_lease() handles missing answers
     if (!beat->alive) {
-      co_await fence("others have taken its runs");
+      co_await fence("other nodes have taken its runs");
       continue;
     }
     leased_until_ = end_of(asked_at, options_.lease);
-    for (const store::StopAsked& stop : beat->stops) hear_stop(stop);
+    for (const store::StopAsked& stop : beat->stops) handle_stop(stop);
   }
 }
 
-void Engine::hear_stop(const store::StopAsked& stop) {
+void Engine::handle_stop(const store::StopAsked& stop) {
   for (const auto& [key, carried] : worker_.carried()) {
     if (carried->run != stop.run || carried->fence != stop.fence) continue;
-    if (carried->stopped() != Carried::Stop::none) return;  // it is on its way; a beat must not hurry it
+    if (carried->stopped() != Carried::Stop::none) return;  // a second stop would skip the grace period
     const bool expired = stop.stop == domain::Stop::expired;
     carried->stop(expired ? Carried::Stop::expired : Carried::Stop::cancelled,
-                  expired ? "its time is used up" : "cancelled");
+                  expired ? "the run's time is used up" : "cancelled");
     return;
   }
 }
 
-/// Work must be gone before others may take it: a lease that could not be renewed ends it in time.
+/// Fences this node before its lease expires: its work must be gone before other nodes may take its runs.
 Task<> Engine::watch_lease() {
-  if (options_.lease == Duration::max()) co_return;  // it lasts as long as the process
+  if (options_.lease == Duration::max()) co_return;  // the lease lasts as long as the process
   while (true) {
     const TimePoint until = leased_until_ - options_.fence_before;
     if (!owner_ || parts_.executor.now() < until) {
@@ -217,7 +217,7 @@ Task<> Engine::watch_lease() {
   }
 }
 
-/// Ends all work at once, since others will take it, and begins anew as another worker.
+/// Ends all work at once, because other nodes will take the runs, and enrols again as a new node.
 Task<> Engine::fence(std::string why) {
   if (std::exchange(fencing_, true)) co_return;
   log_.say(domain::LogLevel::error, "lease lost",
@@ -228,33 +228,33 @@ Task<> Engine::fence(std::string why) {
   for (const auto& [key, carried] : worker_.carried()) carried->stop(Carried::Stop::fenced, why);
   keep_a_worker();
   while (!worker_.carried().empty()) co_await worker_.moved().wait(worker_.moved().count());
-  BackOff back_off;
+  StoreBackoff backoff;
   while (phase_ == Phase::serving) {
     const TimePoint asked_at = parts_.executor.now();
     const auto owner = co_await parts_.store.enrol(options_.label);
-    store_health_.heard(pool::StoreHealth::Call::write, owner);
+    store_health_.record(pool::StoreHealth::Call::write, owner);
     if (owner) {
       owner_ = *owner;
-      log_.say(domain::LogLevel::info, "enrolled anew", {domain::LogField::number("number", std::to_string(*owner))});
+      log_.say(domain::LogLevel::info, "enrolled again", {domain::LogField::number("number", std::to_string(*owner))});
       leased_until_ = end_of(asked_at, options_.lease);
       break;
     }
-    if (!co_await back_off.wait(store_health_)) break;
+    if (!co_await backoff.wait(store_health_)) break;
   }
   fencing_ = false;
-  stirred_.notify();
+  wakeup_.notify();
 }
 
-/// What is due in the store, for all processes: any of them may do it.
+/// Does what is due in the store, for all nodes: any of them may do it.
 Task<> Engine::tick() {
   while (true) {
     const auto ticked = co_await parts_.store.tick();
-    store_health_.heard(pool::StoreHealth::Call::tick, ticked);
+    store_health_.record(pool::StoreHealth::Call::tick, ticked);
     if (ticked && ticked->changed()) {
       changes_.notify("");
-      stirred_.notify();
+      wakeup_.notify();
     }
-    if (ticked && ticked->lost > 0) buried_.notify();
+    if (ticked && ticked->lost > 0) rescued_.notify();
     co_await prune();
     Duration pause = options_.look_every;
     if (ticked && ticked->next) {
@@ -268,25 +268,25 @@ Task<> Engine::tick() {
   }
 }
 
-/// Apart from tick(): what is being ended may take its time.
+/// Separate from tick(), because ending processes may take long.
 Task<> Engine::watch_survivors() {
   const Duration every = options_.survivors_every;
-  // Under a lease another host takes a lost run when the lease is over: what is left of it here must be gone by then.
+  // Another host takes a lost run when its lease expires: its processes on this host must be gone by then.
   const bool leased = options_.lease != Duration::max();
   const Duration pause = leased ? std::min(every, options_.lease / kSurvivorLooksPerLease) : every;
   std::uint64_t seen = 0;
-  if (every == Duration::zero()) co_await buried_.wait(seen);
+  if (every == Duration::zero()) co_await rescued_.wait(seen);
   while (true) {
-    seen = buried_.count();
+    seen = rescued_.count();
     const TimePoint began = parts_.executor.now();
     auto found = parts_.survivors->found();
     const Duration look = parts_.executor.now() - began;
     auto over = co_await lost_among(parts_.store, std::move(found), &worker_);
     if (!over.empty()) report(co_await parts_.survivors->end(std::move(over), [leased] { return leased; }));
     if (every == Duration::zero()) {
-      co_await buried_.wait(seen);
+      co_await rescued_.wait(seen);
     } else {
-      (void)co_await buried_.wait(seen, std::max(pause, std::min(every, look * kSurvivorLookShare)));
+      (void)co_await rescued_.wait(seen, std::max(pause, std::min(every, look * kSurvivorLookShare)));
     }
   }
 }
@@ -296,11 +296,11 @@ void Engine::report(const domain::Survivors::Ending& ending) {
     log_.say(domain::LogLevel::warning, "survivors ended",
              {domain::LogField::number("processes", std::to_string(ending.processes))});
   }
-  if (!ending.left.empty()) log_.say(domain::LogLevel::error, "survivors do not end", {{"left", ending.left}});
+  if (!ending.left.empty()) log_.say(domain::LogLevel::error, "survivors did not end", {{"left", ending.left}});
 }
 
 Task<> Engine::prune() {
-  constexpr std::uint32_t kAtOnce = 500;  // a short transaction: others write, too
+  constexpr std::uint32_t kAtOnce = 500;  // a short transaction: other nodes write, too
   const TimePoint now = parts_.executor.now();
   if (options_.retention == Duration::zero() || now < prune_at_) co_return;
   prune_at_ = now + options_.prune_every;
@@ -320,7 +320,7 @@ void Engine::drain(std::optional<Duration> timeout) {
     drain_until_ = std::min(*drain_until_, now + *timeout);
   }
   drain_asked_.notify();
-  stirred_.notify();
+  wakeup_.notify();
   changes_.notify("");
 }
 
@@ -337,7 +337,7 @@ Task<> Engine::carry_out_drain() {
   if (owner_) (void)co_await parts_.store.drain(*owner_);
   const auto idle = [this] { return worker_.carried().empty() && reserved_ == 0; };
   while (!idle() && parts_.executor.now() < *drain_until_) {
-    co_await race(hear(worker_.moved()), hear(stirred_), hear(drain_asked_), nap(*drain_until_));
+    co_await race(wait_for(worker_.moved()), wait_for(wakeup_), wait_for(drain_asked_), pause_until(*drain_until_));
   }
   phase_ = Phase::handing_back;
   changes_.notify_all();
@@ -361,8 +361,8 @@ bool Engine::is_work_over() const {
   return std::ranges::all_of(worker_.carried(), [](const auto& each) { return each.second->is_work_over(); });
 }
 
-/// Ends what still runs, and waits until the store knows. A store that takes nothing must not keep the process: what is
-/// not recorded comes back as the runs of a process that died.
+/// Ends the runs that are still carried, and waits until they are settled. A store that accepts no writes must not keep
+/// the process alive: runs that were not settled are rescued like those of a process that died.
 Task<> Engine::hand_back() {
   std::uint32_t heeded = 0;
   std::optional<TimePoint> leave_at;
@@ -370,7 +370,7 @@ Task<> Engine::hand_back() {
     const bool hurry = hurries_ > std::exchange(heeded, hurries_);
     for (const auto& [key, carried] : worker_.carried()) {
       if (carried->stopped() == Carried::Stop::none || hurry) {
-        carried->stop(Carried::Stop::handed_back, "the worker that carried it is leaving");
+        carried->stop(Carried::Stop::handed_back, "its node is draining");
       }
     }
     const TimePoint now = parts_.executor.now();
@@ -379,19 +379,19 @@ Task<> Engine::hand_back() {
     } else if (!leave_at) {
       leave_at = now + options_.record_max;
     } else if (now >= *leave_at && !store_health_.gave_up()) {
-      log_.say(domain::LogLevel::error, "leaving before the store knows how its runs ended",
+      log_.say(domain::LogLevel::error, "exiting before the store has recorded all settlements",
                {{"why", store_health_.why_unusable()},
                 domain::LogField::number("runs", std::to_string(worker_.carried().size()))});
       store_health_.give_up();
     }
     const TimePoint next = now + options_.look_every;
     const bool waits = leave_at && !store_health_.gave_up();
-    co_await race(hear(worker_.moved()), hear(stirred_), hear(drain_asked_),
-                  nap(waits ? std::min(*leave_at, next) : next));
+    co_await race(wait_for(worker_.moved()), wait_for(wakeup_), wait_for(drain_asked_),
+                  pause_until(waits ? std::min(*leave_at, next) : next));
   }
 }
 
-Task<> Engine::hear(Notification& notification) { co_await notification.wait(notification.count()); }
-Task<> Engine::nap(TimePoint until) { co_await sleep_until(until); }
+Task<> Engine::wait_for(Notification& notification) { co_await notification.wait(notification.count()); }
+Task<> Engine::pause_until(TimePoint until) { co_await sleep_until(until); }
 
 }  // namespace stint::engine

@@ -1,10 +1,11 @@
-// A conversation whose id is chosen before the agent starts: whoever takes the run up finds it, or that it never began.
+// Conversations whose id is chosen before the agent starts: the next attempt continues it, or finds that it never
+// began.
 #include "engine/engine_world.hpp"
 
 namespace stint::engine {
 namespace {
 
-TEST_F(EngineTest, a_conversation_that_can_be_chosen_is_kept_before_the_work_begins) {
+TEST_F(EngineTest, a_chosen_conversation_is_stored_before_the_work_begins) {
   std::string asked;
   decide_ = [&](const domain::WorkOrder& order) {
     asked = order.new_conversation;
@@ -15,10 +16,10 @@ TEST_F(EngineTest, a_conversation_that_can_be_chosen_is_kept_before_the_work_beg
   };
   add_agent("a");
   start();
-  const std::string told = submit("a");
+  const std::string unchosen = submit("a");
   sim_.advance(2s);
   EXPECT_EQ(asked, "");
-  EXPECT_TRUE(look(told).unsafe) << "until its agent has told the id, nobody can take it up";
+  EXPECT_TRUE(look(unchosen).unsafe) << "no other node can continue it until its agent has named the conversation";
   chooses_ = true;
   const std::string chosen = submit("a");
   sim_.advance(2s);
@@ -29,7 +30,7 @@ TEST_F(EngineTest, a_conversation_that_can_be_chosen_is_kept_before_the_work_beg
   EXPECT_EQ(look(chosen).state, RunState::succeeded);
 }
 
-TEST_F(EngineTest, one_that_was_chosen_and_never_began_is_begun_anew_and_costs_no_attempt) {
+TEST_F(EngineTest, a_chosen_conversation_that_never_began_is_replaced_and_uses_up_no_attempt) {
   chooses_ = true;
   add_agent("a");
   get(store_.define({registry_["a"].entry}));
@@ -40,10 +41,11 @@ TEST_F(EngineTest, one_that_was_chosen_and_never_began_is_begun_anew_and_costs_n
   EXPECT_TRUE(get(store_.note(dead, claims[0].run, claims[0].fence, "chosen_conversation", "chosen:x")));
   std::vector<std::string> orders;
   decide_ = [&](const domain::WorkOrder& order) {
-    orders.push_back(order.conversation + (order.may_be_unknown ? "?" : "") + " / " + order.new_conversation);
+    orders.push_back(order.conversation + (order.conversation_may_not_exist ? "?" : "") + " / " +
+                     order.new_conversation);
     Script script;
     script.outcome.kind = orders.size() == 1 ? OutcomeKind::agent_error : OutcomeKind::succeeded;
-    script.never_began = orders.size() == 1;
+    script.conversation_missing = orders.size() == 1;
     return script;
   };
   start();

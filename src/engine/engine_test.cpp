@@ -1,10 +1,10 @@
-// The engine in virtual time. Faults at random are the simulation's business: tests/simulation.
+// The engine in virtual time. Random faults are tested in tests/simulation.
 #include "engine/engine_world.hpp"
 
 namespace stint::engine {
 namespace {
 
-TEST_F(EngineTest, a_run_goes_from_the_queue_to_its_end) {
+TEST_F(EngineTest, carries_a_run_from_the_queue_to_its_end) {
   add_agent("a");
   start();
   const std::string id = submit("a");
@@ -13,7 +13,7 @@ TEST_F(EngineTest, a_run_goes_from_the_queue_to_its_end) {
   EXPECT_EQ(begun_[id], 1U);
 }
 
-/// Hears of what went wrong.
+/// Captures warnings and errors.
 class WarningsOnly final : public domain::Log {
  public:
   [[nodiscard]] bool hears(domain::LogLevel level) const noexcept override {
@@ -31,7 +31,7 @@ class WarningsOnly final : public domain::Log {
   int for_nobody = 0;
 };
 
-TEST_F(EngineTest, what_nobody_hears_is_not_said_of_each_attempt) {
+TEST_F(EngineTest, fields_of_disabled_log_levels_are_not_gathered) {
   WarningsOnly log;
   log_ = &log;
   add_agent("a");
@@ -53,7 +53,7 @@ TEST_F(EngineTest, what_nobody_hears_is_not_said_of_each_attempt) {
   sim_.settle();  // the engine ends before its log
 }
 
-/// A limit of five hours, a minute without network, a logout: the whole account waits, one goes first, nobody fails.
+/// A limit of five hours, a minute without network, a logout: the whole account waits, one run probes it, no run fails.
 class Outage : public EngineTest, public testing::WithParamInterface<OutcomeKind> {};
 TEST_P(Outage, costs_fifty_runs_nothing_but_time) {
   add_agent("a", OnCrash::resume, "account:x");
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Outage,
                          testing::Values(OutcomeKind::rate_limited, OutcomeKind::api_error, OutcomeKind::not_logged_in),
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
-TEST_F(EngineTest, a_provider_that_only_fails_is_probed_and_not_retried_by_everyone) {
+TEST_F(EngineTest, a_provider_that_only_fails_is_probed_and_not_retried_by_every_run) {
   add_agent("a", OnCrash::resume, "account:x");
   registry_["a"].budget.attempts = 3;
   const TimePoint over = sim_.now() + 1h;
@@ -116,13 +116,13 @@ TEST_F(EngineTest, a_provider_that_only_fails_is_probed_and_not_retried_by_every
   for (int i = 0; i < 50; ++i) (void)submit("a");
   sim_.advance(59min);
   EXPECT_EQ(count(RunState::failed), 0U);
-  const std::size_t probes = 59 * 60 / 15;  // one each time the account is tried again
-  EXPECT_LT(failures, 10 + 10 + 10 + probes) << "who ran when it began, their retries, who came in between, probes";
+  const std::size_t probes = 59 * 60 / 15;  // one each time the account is probed
+  EXPECT_LT(failures, 10 + 10 + 10 + probes) << "runs at the start, their retries, runs that began in between, probes";
   sim_.advance(2h);
   EXPECT_EQ(count(RunState::succeeded), 50U);
 }
 
-TEST_F(EngineTest, a_drain_lets_finish_then_hands_back_without_using_up_an_attempt) {
+TEST_F(EngineTest, a_drain_lets_runs_finish_then_hands_back_without_using_up_an_attempt) {
   add_agent("long", OnCrash::rerun);
   add_agent("short", OnCrash::rerun);
   decide_ = [](const domain::WorkOrder& order) {
@@ -149,7 +149,7 @@ TEST_F(EngineTest, a_drain_lets_finish_then_hands_back_without_using_up_an_attem
   EXPECT_EQ(alive_, 0);
 }
 
-TEST_F(EngineTest, who_asks_again_for_a_drain_does_not_hurry_it) {
+TEST_F(EngineTest, a_second_drain_request_does_not_hurry_the_first) {
   add_agent("long", OnCrash::rerun);
   decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
   start();
@@ -165,11 +165,11 @@ TEST_F(EngineTest, who_asks_again_for_a_drain_does_not_hurry_it) {
   sim_.advance(4s);
   EXPECT_EQ(engine_->phase(), Phase::finishing);
   sim_.advance(2s);
-  EXPECT_EQ(engine_->phase(), Phase::stopped) << "a timeout that is over earlier counts";
+  EXPECT_EQ(engine_->phase(), Phase::stopped) << "an earlier timeout counts";
   EXPECT_EQ(look(id).state, RunState::queued);
 }
 
-TEST_F(EngineTest, a_drain_that_is_hurried_waits_for_nothing) {
+TEST_F(EngineTest, a_hurried_drain_does_not_wait) {
   add_agent("long", OnCrash::rerun);
   decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
   start();
@@ -190,14 +190,14 @@ TEST_F(EngineTest, a_cancel_reaches_what_runs_and_what_waits) {
   sim_.advance(1s);
   (void)get(store_.cancel(queued));
   (void)get(store_.cancel(running));
-  sim_.advance(2s);  // nobody told this process: the next beat does
+  sim_.advance(2s);  // the next heartbeat brings the cancel
   EXPECT_EQ(look(queued).state, RunState::cancelled);
   EXPECT_EQ(look(running).state, RunState::cancelled);
   EXPECT_EQ(alive_, 0);
   EXPECT_EQ(begun_.count(queued), 0U);
 }
 
-TEST_F(EngineTest, who_has_nothing_to_run_leaves_the_line) {
+TEST_F(EngineTest, an_agent_with_nothing_to_run_leaves_the_line) {
   add_agent("a", OnCrash::rerun);
   limit_.emplace("host", 1);
   std::optional<Permit> other;
@@ -218,7 +218,7 @@ TEST_F(EngineTest, who_has_nothing_to_run_leaves_the_line) {
   EXPECT_EQ(limit_->available(), 1);
 }
 
-TEST_F(EngineTest, what_holds_it_up_begins_nothing_and_then_everything) {
+TEST_F(EngineTest, no_run_begins_during_a_shortage) {
   add_agent("a");
   start();
   engine_->set_shortage(domain::Shortage{.kind = domain::Shortage::Kind::memory, .amount = 1, .bound = 2});
@@ -230,7 +230,7 @@ TEST_F(EngineTest, what_holds_it_up_begins_nothing_and_then_everything) {
   EXPECT_EQ(look(id).state, RunState::succeeded);
 }
 
-TEST_F(EngineTest, an_engine_for_one_run_takes_no_other) {
+TEST_F(EngineTest, an_engine_for_one_run_claims_no_other) {
   add_agent("a");
   get(store_.define({registry_["a"].entry}));
   const std::string other = submit("a"), wanted = submit("a");
@@ -243,7 +243,7 @@ TEST_F(EngineTest, an_engine_for_one_run_takes_no_other) {
   EXPECT_EQ(look(other).state, RunState::queued);
 }
 
-TEST_F(EngineTest, who_says_more_than_the_store_takes_is_held_and_nothing_is_lost) {
+TEST_F(EngineTest, output_faster_than_the_store_is_held_and_nothing_is_lost) {
   constexpr std::size_t kSaid = (10 << 20) + 7;
   std::size_t at_once = 0;
   decide_ = [&](const domain::WorkOrder&) {
@@ -259,10 +259,10 @@ TEST_F(EngineTest, who_says_more_than_the_store_takes_is_held_and_nothing_is_los
   sim_.advance(5s);
   EXPECT_EQ(look(id).state, RunState::succeeded);
   EXPECT_EQ(get(store_.output(id)).bytes, kSaid);
-  EXPECT_EQ(at_once, std::size_t{1} << 20) << "what may wait for the store";
+  EXPECT_EQ(at_once, std::size_t{1} << 20) << "the buffer for the store";
 }
 
-/// Processes of this host, by the marks that they carry.
+/// Processes of this host, by their marks.
 class MarkedProcesses final : public domain::Survivors {
  public:
   std::vector<Leftover> marks;
@@ -284,7 +284,7 @@ class MarkedProcesses final : public domain::Survivors {
   }
 };
 
-TEST_F(EngineTest, what_outlived_a_dead_process_is_ended_and_nothing_of_those_that_live) {
+TEST_F(EngineTest, ends_processes_of_a_dead_node_and_none_of_a_living_one) {
   add_agent("a", OnCrash::doubt);
   get(store_.define({registry_["a"].entry}));
   const std::string lost = submit("a"), ours = submit("a");
@@ -303,7 +303,7 @@ TEST_F(EngineTest, what_outlived_a_dead_process_is_ended_and_nothing_of_those_th
   EXPECT_EQ(processes.ended, std::vector<std::string>{lost + ":1"});
 }
 
-TEST_F(EngineTest, what_has_lost_its_warden_is_ended_before_its_lease_is_over) {
+TEST_F(EngineTest, processes_without_a_warden_are_ended_before_the_lease_expires) {
   add_agent("a", OnCrash::doubt);
   get(store_.define({registry_["a"].entry}));
   const std::string first = submit("a"), second = submit("a");
@@ -317,14 +317,14 @@ TEST_F(EngineTest, what_has_lost_its_warden_is_ended_before_its_lease_is_over) {
   sim_.advance(1s);
   ASSERT_EQ(processes.ended, std::vector<std::string>{first + ":1"}) << "at the start";
   EXPECT_TRUE(processes.hurried) << "another host may begin the next attempt soon";
-  EXPECT_EQ(look(first).state, RunState::running) << "its lease is not over";
+  EXPECT_EQ(look(first).state, RunState::running) << "its lease has not expired";
   processes.marks.push_back({second, 1, Trace::orphaned});
   sim_.advance(5s);
   EXPECT_EQ(processes.ended.back(), second + ":1") << "and while it runs";
   EXPECT_EQ(look(second).state, RunState::running);
 }
 
-TEST_F(EngineTest, what_others_have_buried_is_found_by_a_look_now_and_then) {
+TEST_F(EngineTest, survivors_of_runs_that_other_nodes_rescued_are_found_by_a_periodic_scan) {
   add_agent("a", OnCrash::rerun);
   MarkedProcesses processes;
   survivors_ = &processes;
@@ -340,7 +340,7 @@ TEST_F(EngineTest, what_others_have_buried_is_found_by_a_look_now_and_then) {
   EXPECT_EQ(processes.ended, std::vector<std::string>{id + ":1"});
 }
 
-TEST_F(EngineTest, agents_that_come_later_are_carried_after_a_reload) {
+TEST_F(EngineTest, runs_of_agents_added_by_a_reload_are_carried) {
   add_agent("a");
   start();
   add_agent("b");
@@ -350,7 +350,7 @@ TEST_F(EngineTest, agents_that_come_later_are_carried_after_a_reload) {
   EXPECT_EQ(look(id).state, RunState::succeeded);
 }
 
-TEST_F(EngineTest, what_is_old_is_forgotten) {
+TEST_F(EngineTest, old_runs_are_pruned) {
   add_agent("a");
   start(10, [](EngineOptions& options) { options.retention = 1h; });
   const std::string id = submit("a");

@@ -1,4 +1,4 @@
-/// An engine in virtual time, with agents that do what a test says.
+/// For tests: an engine in virtual time, with scripted agents.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -63,7 +63,7 @@ class PlainRunCodec final : public pool::RunCodec {
   [[nodiscard]] std::string write_span(const domain::Span& span) const override { return span.name; }
 };
 
-/// A store that takes nothing while it is told so, as on a full disk: it can be read, and a process can beat.
+/// A store that can refuse all writes, as on a full disk: reads and heartbeats still work.
 class FullStore : public store::MemoryStore {
  public:
   using MemoryStore::MemoryStore;
@@ -97,18 +97,18 @@ class FullStore : public store::MemoryStore {
   }
 };
 
-/// What an attempt of the test's agents does.
+/// What a scripted attempt does.
 struct Script {
   Duration takes = 1s;
   Outcome outcome;
   bool tools = false;
-  bool never_began = false;                 ///< the conversation that it should go on with
+  bool conversation_missing = false;        ///< the conversation to continue does not exist
   std::int64_t uses = 0;                    ///< tokens, halfway
-  std::optional<Duration> answers_after{};  ///< else after all that it takes
+  std::optional<Duration> answers_after{};  ///< absent: after `takes`
   std::optional<Error> does_not_begin{};
-  std::vector<std::string> lines{};     ///< that it says before anything else, a second apart
-  std::size_t says = 0;                 ///< bytes, as fast as it may
-  std::size_t* said_at_once = nullptr;  ///< the most that it said without a rest
+  std::vector<std::string> lines{};     ///< printed first, a second apart
+  std::size_t says = 0;                 ///< bytes to print, as fast as it may
+  std::size_t* said_at_once = nullptr;  ///< receives the most bytes printed without being held
 };
 using Decide = std::function<Script(const domain::WorkOrder&)>;
 
@@ -124,32 +124,32 @@ class ScriptedWork final : public domain::Work {
     };
     const Alive alive(alive_);
     if (!script_.outcome.conversation.empty()) {
-      domain::WorkNews news;
-      news.kind = domain::WorkNews::Kind::conversation;
-      news.text = script_.outcome.conversation;
-      context_.tell(news);
+      domain::WorkUpdate update;
+      update.kind = domain::WorkUpdate::Kind::conversation;
+      update.text = script_.outcome.conversation;
+      context_.publish(update);
     }
     for (const std::string& line : script_.lines) {
-      domain::WorkNews news;
-      news.kind = domain::WorkNews::Kind::text;
-      news.text = line;
-      context_.tell(news);
+      domain::WorkUpdate update;
+      update.kind = domain::WorkUpdate::Kind::text;
+      update.text = line;
+      context_.publish(update);
       co_await sleep_for(1s);
     }
     co_await say_all();
     if (!ended_) co_await race(nap(script_.answers_after.value_or(script_.takes)), told());
     if (script_.uses > 0) {
-      domain::WorkNews news;
-      news.kind = domain::WorkNews::Kind::usage;
-      news.usage.out = script_.uses;
-      context_.tell(news);
+      domain::WorkUpdate update;
+      update.kind = domain::WorkUpdate::Kind::usage;
+      update.usage.out = script_.uses;
+      context_.publish(update);
       script_.outcome.usage.out = script_.uses;
       if (!ended_) co_await race(nap(script_.takes), told());
     }
     auto report = std::make_unique<domain::WorkReport>();
     report->outcome = script_.outcome;
     report->tools_used = script_.tools;
-    report->never_began = script_.never_began;
+    report->conversation_missing = script_.conversation_missing;
     if (ended_) report->outcome.kind = *ended_;
     co_return report;
   }
@@ -165,21 +165,21 @@ class ScriptedWork final : public domain::Work {
 
  private:
   Task<> say_all() {
-    domain::WorkNews news;
-    news.kind = domain::WorkNews::Kind::text;
+    domain::WorkUpdate update;
+    update.kind = domain::WorkUpdate::Kind::text;
     for (std::size_t said = 0, at_once = 0; said < script_.says;
-         said += news.text.size(), at_once += news.text.size()) {
+         said += update.text.size(), at_once += update.text.size()) {
       if (holds_ > 0) at_once = 0;
       while (holds_ > 0 && !ended_) co_await race(let_go(), told());
       if (ended_) co_return;
-      news.text.assign(std::min<std::size_t>(script_.says - said, 64 << 10), 'x');
-      context_.tell(news);
-      *script_.said_at_once = std::max(*script_.said_at_once, at_once + news.text.size());
+      update.text.assign(std::min<std::size_t>(script_.says - said, 64 << 10), 'x');
+      context_.publish(update);
+      *script_.said_at_once = std::max(*script_.said_at_once, at_once + update.text.size());
     }
   }
   Task<> nap(Duration length) { co_await sleep_for(length); }
   Task<> told() { co_await notification_.wait(notification_.count()); }
-  Task<> let_go() {  // looks again: a race begins its branches later
+  Task<> let_go() {  // checks again: a race begins its branches later
     while (holds_ > 0) co_await let_go_.wait(let_go_.count());
   }
 
@@ -191,7 +191,7 @@ class ScriptedWork final : public domain::Work {
   int holds_ = 0;
 };
 
-/// A store that counts what it is asked, and refuses what a test wants to be refused.
+/// A store that counts calls, and fails those that a test chooses.
 class FaultyStore final : public FullStore {
  public:
   using FullStore::FullStore;
@@ -244,12 +244,12 @@ class FaultyStore final : public FullStore {
 
   static constexpr std::uint64_t kClaimsMax = 10'000;
   std::uint64_t claims = 0, finds = 0;
-  int claims_garbled = 0;     ///< so many are done, and answered with a final failure
-  int claims_unanswered = 0;  ///< so many are done, and their answer is lost
-  Duration owned_takes{};     ///< until what is owned is told after such a loss; it is read at once
+  int claims_garbled = 0;     ///< claims that are done but answered with a final failure
+  int claims_unanswered = 0;  ///< claims that are done but whose answer is lost
+  Duration owned_takes{};     ///< delay of the next owned() after such a loss; it reads at once
   Duration owned_late{};
   bool refuses_configure = false;
-  bool asleep = false;  ///< the process slept longer than its lease, and has not beaten yet
+  bool asleep = false;  ///< the process slept longer than its lease, and has sent no heartbeat yet
   std::function<bool(const std::string& text)> refuses;  ///< for good
 };
 

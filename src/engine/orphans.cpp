@@ -1,12 +1,13 @@
-// Runs that the store says this process owns and that it does not carry: their claim was answered in a way that could
-// not be read, or refused for good after it was done. The process beats, so no other would ever take them: their limits
-// would be held, a cancel never answered, a drain never over. They go the way of a lost attempt, by `on_crash`.
+// Orphans: runs that this node owns in the store but does not carry. The answer to their claim could not be read, or
+// was a final refusal although the claim was done. The node sends heartbeats, so no other node would ever take them:
+// they would hold their limits, no cancel would reach them and no drain would end. They are settled as lost, and
+// `on_crash` decides.
 //
 // Invariants
-// 1. What a claim that is under way may have taken is no orphan: it waits for claims that were asked before it was
-// seen.
-// 2. What is being settled as an orphan, or was since a claim was asked, is not taken for the answer to that claim
-//    (dispatch.cpp, ask_claim): what the store says that we own may have been read before it was settled.
+// 1. A run that a claim in flight may have got is not an orphan: settling it waits for all claims that were sent before
+//    it was first seen.
+// 2. A run that is being settled as an orphan, or was settled since a claim was sent, does not count as an answer to
+//    that claim (dispatch.cpp, claim_runs): the list of owned runs may have been read before it was settled.
 #include "engine/engine.hpp"
 #include "stint/combinators.hpp"
 
@@ -22,7 +23,7 @@ Task<> Engine::watch_orphans() {
   }
 }
 
-/// What was being ended at the last look as well: a cancel, a drain or a permit waits for it.
+/// Logs attempts that were already being ended at the last check: a cancel, a drain or a permit waits for them.
 void Engine::log_slow_endings() {
   std::map<AttemptKey, bool> ending;
   for (const auto& [key, carried] : worker_.carried()) {
@@ -31,7 +32,7 @@ void Engine::log_slow_endings() {
     const auto before = endings_.find(AttemptKey(key));
     const bool logged = before != endings_.end() && before->second;
     if (before != endings_.end() && !logged) {
-      log_.say(domain::LogLevel::warning, "its end takes long",
+      log_.say(domain::LogLevel::warning, "ending the attempt takes long",
                {{"run", std::string(AttemptKey(key).first)}, {"why", why}});
     }
     ending[AttemptKey(key)] = before != endings_.end();
@@ -45,7 +46,7 @@ std::set<Engine::AttemptKey> Engine::carried_keys() const {
   return keys;
 }
 
-/// Counts first: owned() brings the inputs of all runs along.
+/// Compares the counts first: owned() is expensive, it returns the inputs of all runs.
 Task<> Engine::find_orphans() {
   if (!owner_ || fencing_) {
     orphans_.clear();
@@ -69,20 +70,20 @@ Task<> Engine::find_orphans() {
     seen.insert(key);
     const auto [known, is_new] =
         orphans_.try_emplace(key, Orphan{.claims_before = claims_asked_, .settling = false, .settled = {}});
-    const bool of_a_claim = !claims_under_way_.empty() && *claims_under_way_.begin() <= known->second.claims_before;
+    const bool of_a_claim = !claims_in_flight_.empty() && *claims_in_flight_.begin() <= known->second.claims_before;
     if (is_new || of_a_claim || std::exchange(known->second.settling, true)) continue;
     scope_->spawn(settle_orphan(owner, claim));
   }
   forget_orphans(seen);
 }
 
-/// All but those that are still owned, and those that an answer on its way may contain.
+/// Forgets orphans that are no longer owned and that no answer in flight can contain.
 void Engine::forget_orphans(const std::set<AttemptKey>& owned) {
   std::erase_if(orphans_, [&](const auto& each) {
     const Orphan& orphan = each.second;
     if (!orphan.settling) return !owned.contains(each.first);
-    const bool on_its_way = !claims_under_way_.empty() && *claims_under_way_.begin() <= orphan.settled.value_or(0);
-    return orphan.settled && !on_its_way;
+    const bool in_flight = !claims_in_flight_.empty() && *claims_in_flight_.begin() <= orphan.settled.value_or(0);
+    return orphan.settled && !in_flight;
   });
 }
 
@@ -98,15 +99,16 @@ Task<> Engine::settle_orphan(store::NodeNumber owner, store::Claim claim) {
     known->second.settled = claims_asked_;
   }
   changes_.notify(claim.id);
-  stirred_.notify();
+  wakeup_.notify();
 }
 
-/// Nothing is carried any more, and no claim is under way: what the store says we own keeps us from leaving.
+/// Removes this node from the store. Nothing is carried and no claim is in flight, but the store refuses while the node
+/// still owns runs: those are settled as lost first.
 Task<> Engine::leave(store::NodeNumber owner) {
-  constexpr Duration kMost = std::chrono::seconds(5);  // after that, they are lost when the lease is over
+  constexpr Duration kMost = std::chrono::seconds(5);  // after that, they are lost when the lease expires
   const auto left = co_await parts_.store.leave(owner);
   if (left || left.error() != Errc::conflict) co_return;
-  co_await race(settle_all_owned(owner), nap(parts_.executor.now() + kMost));
+  co_await race(settle_all_owned(owner), pause_until(parts_.executor.now() + kMost));
   (void)co_await parts_.store.leave(owner);
 }
 

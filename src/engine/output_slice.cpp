@@ -5,7 +5,7 @@
 namespace stint::engine {
 namespace {
 
-/// Bytes at the end of `text` that begin a character of UTF-8 and do not finish it.
+/// Bytes at the end of `text` that are an incomplete UTF-8 character.
 std::size_t unfinished_bytes(std::string_view text) noexcept {
   constexpr std::size_t kCharacterMax = 4;
   for (std::size_t back = 1; back <= std::min(text.size(), kCharacterMax - 1); ++back) {

@@ -1,5 +1,5 @@
-/// A stretch of what a run printed, by byte offset: what `/output?from=` answers and what a stream of output carries. A
-/// reader asks again from `next`. Pure.
+/// A slice of a run's output, by byte offset: the answer of `/output?from=` and the content of an output stream. A
+/// reader continues from `next`. Pure.
 #pragma once
 
 #include "store/store.hpp"
@@ -10,14 +10,14 @@
 namespace stint::engine {
 
 struct OutputSlice {
-  std::uint64_t offset = 0;  ///< of the first byte of `text`; later than asked for if the bytes between are not kept
+  std::uint64_t offset = 0;  ///< of the first byte of `text`; later than requested if the bytes between are not kept
   std::string text;          ///< empty: nothing more was printed so far
   std::uint64_t next = 0;    ///< where the next slice begins
   std::uint64_t bytes = 0;   ///< printed so far
 };
 
-/// From `from` to the end of what is kept in one piece. `ended`: the run prints no more; else a character of UTF-8
-/// whose last bytes are still to come is left for the next slice.
+/// From `from` to the next gap in the kept output, or its end. `ended`: the run prints no more; otherwise an incomplete
+/// UTF-8 character at the end is left for the next slice.
 [[nodiscard]] OutputSlice slice_output(const store::Output& output, std::uint64_t from, bool ended);
 
 }  // namespace stint::engine

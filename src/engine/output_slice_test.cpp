@@ -10,7 +10,7 @@ std::string shown(const OutputSlice& slice) {
   return std::to_string(slice.offset) + ":" + slice.text + ":" + std::to_string(slice.next);
 }
 
-TEST(OutputSlice, begins_at_the_byte_that_was_asked_for) {
+TEST(OutputSlice, begins_at_the_requested_byte) {
   const store::Output output{.head = "hello ", .tail = "you", .bytes = 9};
   EXPECT_EQ(shown(slice_output(output, 0, true)), "0:hello you:9");
   EXPECT_EQ(shown(slice_output(output, 4, true)), "4:o you:9");
@@ -24,14 +24,14 @@ TEST(OutputSlice, an_offset_beyond_the_end_is_the_end) {
   EXPECT_EQ(shown(slice_output({}, 1, true)), "0::0");
 }
 
-TEST(OutputSlice, stops_at_a_gap_and_goes_on_behind_it) {
+TEST(OutputSlice, stops_at_a_gap_and_continues_after_it) {
   const store::Output output{.head = "head", .tail = "tail", .bytes = 100};
   EXPECT_EQ(shown(slice_output(output, 1, true)), "1:ead:4");
   EXPECT_EQ(shown(slice_output(output, 4, true)), "96:tail:100") << "the bytes between are not kept";
   EXPECT_EQ(shown(slice_output(output, 97, true)), "97:ail:100");
 }
 
-TEST(OutputSlice, a_character_that_is_not_whole_yet_waits_for_the_rest) {
+TEST(OutputSlice, holds_back_an_incomplete_character) {
   const std::string euro = "\xE2\x82\xAC";
   const store::Output half{.head = "a" + euro.substr(0, 2), .tail = "", .bytes = 3};
   EXPECT_EQ(shown(slice_output(half, 0, false)), "0:a:1");
@@ -41,13 +41,12 @@ TEST(OutputSlice, a_character_that_is_not_whole_yet_waits_for_the_rest) {
   EXPECT_EQ(shown(slice_output(whole, 1, false)), "1:" + euro + ":4");
 }
 
-TEST(OutputSlice, bytes_that_are_no_text_hold_nothing_back) {
+TEST(OutputSlice, holds_nothing_back_of_bytes_that_are_not_utf8) {
   const store::Output output{.head = "\x80\x80\x80\x80", .tail = "", .bytes = 4};
   EXPECT_EQ(slice_output(output, 0, false).next, 4U);
 }
 
-/// However the reader asks, it gets every kept byte once and in order.
-TEST(OutputSlice, slices_in_a_row_give_all_that_is_kept) {
+TEST(OutputSlice, consecutive_slices_return_each_kept_byte_once_and_in_order) {
   for (const std::uint64_t gap : {0, 1, 50}) {
     const store::Output output{.head = "0123456789", .tail = "abcdef", .bytes = 16 + gap};
     std::string text;

@@ -14,7 +14,7 @@ Task<std::vector<domain::Survivors::Leftover>> lost_among(store::Store& store,
     if (here != nullptr && here->carried().contains({attempt.run, attempt.fence})) continue;
     const auto run = co_await store.find(attempt.run);
     if (!run || !*run || (*run)->id != attempt.run) continue;
-    // The look at the processes came first: what the store calls running now may have been claimed since.
+    // The processes were scanned before this read: a run that is running now may have been claimed since.
     const bool is_over =
         attempt.fence < (*run)->fence || (attempt.fence == (*run)->fence && (*run)->state != domain::RunState::running);
     if (is_over || attempt.trace == Trace::orphaned) over.push_back(std::move(attempt));

@@ -1,5 +1,5 @@
-/// What an engine takes and tells, as values: submissions, runs as people see them, limits, health, receipts. The API,
-/// the commands and the JSON shapes are made of them.
+/// The values of the engine's interface: submissions, runs as people see them, limits, health, receipts. The API, the
+/// commands and the JSON shapes use them.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -19,20 +19,20 @@ namespace stint::engine {
 
 /// A submission for a run.
 struct Submission {
-  std::string id;                  ///< empty: one is made
-  std::string agent;               ///< empty: `prompt` says all
-  bool agent_by_default = false;   ///< the caller named none: `agent` is what the settings say now
+  std::string id;                  ///< empty: a new one
+  std::string agent;               ///< empty: `prompt` is the whole task
+  bool agent_by_default = false;   ///< the caller named none: `agent` comes from the settings
   domain::ArgumentValues args;     ///< by name
   std::vector<std::string> words;  ///< as on a command line: values in order, `key=value`
   std::string prompt;              ///< without an agent's file
   std::string session, parent, key;
-  std::optional<int> priority;  ///< else the agent's
+  std::optional<int> priority;  ///< absent: the agent's
   domain::BudgetSpec budget;
-  std::optional<Duration> deadline;  ///< from now; or, if both are there, the earlier
+  std::optional<Duration> deadline;  ///< from now; of this and deadline_at the earlier counts
   std::optional<WallTime> deadline_at;
   Duration delay{};
   std::string driver, model, program;
-  std::string directory;  ///< where it runs; empty: in the checkout of who carries it
+  std::string directory;  ///< where it runs; empty: the checkout of the node that carries it
   std::string retry_of;
   std::vector<domain::RunInput::BudgetAbove> budgets_above;  ///< of a retry whose parent has ended
   std::string trace;                                         ///< empty: a new one
@@ -41,7 +41,7 @@ struct Submission {
 };
 struct Submitted {
   std::string id;
-  bool created = true;  ///< false: it was there, by its key
+  bool created = true;  ///< false: a run with this idempotency key existed
 };
 
 /// A run as people see it.
@@ -49,7 +49,7 @@ struct RunView {
   store::Run run;
   domain::RunInput input;
   domain::RunMemo memo;
-  std::optional<std::string> carried_by;  ///< a worker of the process that answers
+  std::optional<std::string> carried_by;  ///< a worker of the node that answers
 };
 
 struct WhyView {
@@ -77,44 +77,44 @@ struct LimitView {
   bool lists_every_unit = false;                    ///< `holders` has an entry for each unit. Not sent by the API
 };
 
-/// The pool of a daemon, and the queues before it. Sizes count all that is queued, as the bounds do, due or not.
+/// The pool of a daemon, and its queues. Sizes count all queued runs, due or not, as the bounds do.
 struct FleetHealth : PoolHealth {
-  std::vector<store::QueueState> queues;  ///< of the agents that it knows, or that have something queued
-  double queue_fullness = 0;              ///< of the fullest: at 1 an agent's runs are refused
+  std::vector<store::QueueState> queues;  ///< of the agents of this daemon, and those with queued runs
+  double queue_fullness = 0;              ///< of the fullest queue: at 1 an agent's runs are refused
 };
 
 struct FleetStatus {
-  Phase phase = Phase::stopped;  ///< of this daemon; stopped: none answers
+  Phase phase = Phase::stopped;  ///< of this daemon; stopped: no daemon answers
   std::string version, store;
   std::optional<FleetHealth> pool;
   store::Stats stats;
   std::uint64_t queue_capacity = 0;
   std::vector<LimitView> limits;             ///< summaries
-  std::optional<domain::Shortage> shortage;  ///< why nothing is begun although there is work
+  std::optional<domain::Shortage> shortage;  ///< why no run begins although there is work
   std::int64_t cost_micros_today = 0, tokens_today = 0;
   std::optional<std::int64_t> cost_micros_per_day;
-  std::uint64_t notes_left_out = 0;     ///< of tools and the like, beyond what a run may leave, since this daemon began
-  std::uint64_t settlements_stale = 0;  ///< what this daemon said of runs too late: others had them
+  std::uint64_t notes_left_out = 0;     ///< notes (tools, spans) dropped beyond the bounds, since this daemon began
+  std::uint64_t settlements_stale = 0;  ///< settlements of this daemon rejected because their fence was stale
 };
 
-/// What was ended by a cancel, proven.
+/// What a cancel ended, proven.
 struct Receipt {
   RunView run;
   std::vector<std::string> reached;  ///< ids of runs below it that were cancelled with it
   Duration time{};
 };
 
-/// Absent: as it is.
+/// Absent values stay as they are.
 struct ScaleRequest {
   std::optional<std::size_t> workers, min, max;
 };
 
 struct DrainRequest {
-  std::optional<Duration> timeout;  ///< none: as the settings say
-  bool hurry = false;               ///< without a timeout, and without time to end politely if that was given
+  std::optional<Duration> timeout;  ///< none: from the settings
+  bool hurry = false;               ///< without a timeout, and without a grace period for runs already being ended
 };
 
-/// It does not change any more by itself.
+/// The run changes no more by itself: it is finished, in doubt, or waits for a person.
 [[nodiscard]] bool is_at_rest(const store::Run& run) noexcept;
 
 }  // namespace stint::engine

@@ -41,7 +41,7 @@ Task<> Changes::wait(std::string run, std::uint64_t seen, Duration most) {
     co_return;
   }
   Subscribed& subscribed = place.subscribed();
-  // Runs without a subscriber are not counted: what was notified since `seen` may have been of this one.
+  // Changes of runs without a subscriber are not tracked: one since `seen` may have been of this run.
   if (notified_ != seen && subscribed.notified == 0) {
     subscribed.notified = notified_;
     co_return;

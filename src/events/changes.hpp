@@ -1,6 +1,5 @@
-/// Wakes subscribers when a run, or the fleet, may have changed; they re-read the store, which alone says what
-/// happened. A subscriber keeps nothing here but its place in a list, so a slow one costs the others nothing. One
-/// executor.
+/// Wakes subscribers when a run, or the fleet, may have changed; they re-read the store, which alone has the state. A
+/// subscriber is only an entry in a list here, so a slow one costs the others nothing. One executor.
 #pragma once
 
 #include "stint/notification.hpp"
@@ -14,16 +13,16 @@ namespace stint::events {
 class Changes {
  public:
   enum class Kind : std::uint8_t {
-    progress,  ///< submitted, claimed, printed: no reason to look for the end of the run
+    progress,  ///< submitted, claimed, printed: the run has not ended
     any,       ///< the run may have ended
   };
-  /// Something of that run has changed. Empty: of the fleet.
+  /// Reports a change of that run. Empty: of the fleet.
   void notify(std::string_view run, Kind kind = Kind::any);
   /// Wakes every subscriber of every run.
   void notify_all();
   /// A cursor for wait(): changes before this moment count as seen.
   [[nodiscard]] std::uint64_t now() const noexcept { return notified_; }
-  /// Waits until something of the run changed since `seen`, at most `most`. Empty: of any run. May return early.
+  /// Waits until the run has changed since `seen`, at most `most`. Empty: any run. May return early.
   Task<> wait(std::string run, std::uint64_t seen, Duration most);
   [[nodiscard]] std::size_t subscribers() const noexcept { return subscribers_; }
 
@@ -44,7 +43,7 @@ class Changes {
   Runs runs_;
 };
 
-/// A place in the list of a run's subscribers.
+/// An entry in the list of a run's subscribers.
 class Changes::Subscription {
  public:
   Subscription(Changes& changes, std::string run);
@@ -57,16 +56,16 @@ class Changes::Subscription {
   [[nodiscard]] Subscribed& subscribed() const noexcept { return run_->second; }
 
   Changes& changes_;
-  Runs::iterator run_;  // the end: any
+  Runs::iterator run_;  // end(): any run
 };
 
-/// Waits for the end of one run: `while (!look()) co_await ending.next(most);`. From its construction on it misses no
-/// change, also between a look and the next wait, and progress does not wake it.
+/// Waits for the end of one run: `while (!has_ended()) co_await ending.next(most);`. From its construction on it misses
+/// no change, even between a check and the next wait. Progress does not wake it.
 class Changes::EndSubscription : private Subscription {
  public:
   EndSubscription(Changes& changes, std::string run)
       : Subscription(changes, std::move(run)), seen_(subscribed().may_have_ended.count()) {}
-  /// Until the run may have ended, at most `most`.
+  /// Waits until the run may have ended, at most `most`.
   Task<> next(Duration most);
 
  private:

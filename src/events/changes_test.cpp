@@ -37,7 +37,7 @@ TEST_F(ChangesTest, a_subscriber_is_woken_by_its_run_and_by_no_other) {
   EXPECT_EQ(changes_.subscribers(), 0U);
 }
 
-TEST_F(ChangesTest, a_change_between_the_look_and_the_wait_is_not_missed) {
+TEST_F(ChangesTest, a_change_between_the_check_and_the_wait_is_not_missed) {
   int woken = 0;
   const std::uint64_t seen = changes_.now();
   changes_.notify("a");
@@ -73,7 +73,7 @@ TEST_F(ChangesTest, an_end_subscription_ignores_progress_and_misses_nothing) {
   EXPECT_EQ(changes_.subscribers(), 0U);
 }
 
-TEST_F(ChangesTest, what_concerns_everybody_wakes_everybody) {
+TEST_F(ChangesTest, notify_all_wakes_every_subscriber) {
   int woken = 0, ended = 0;
   scope_.spawn(follow("a", changes_.now(), 1h, woken));
   scope_.spawn(follow("", changes_.now(), 1h, woken));
@@ -90,7 +90,7 @@ TEST_F(ChangesTest, what_concerns_everybody_wakes_everybody) {
   EXPECT_EQ(ended, 1);
 }
 
-TEST_F(ChangesTest, a_wait_ends_by_itself_and_leaves_nothing) {
+TEST_F(ChangesTest, a_wait_times_out_and_leaves_no_subscriber) {
   int woken = 0;
   scope_.spawn(follow("a", changes_.now(), 1s, woken));
   sim_.advance(2s);

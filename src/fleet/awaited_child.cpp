@@ -8,14 +8,15 @@ namespace stint::fleet {
 namespace {
 
 constexpr std::string_view kHostLimit = "host";
-constexpr int kDepthMax = 64;  // runs above one another; those further up are not counted
+constexpr int kDepthMax = 64;  // ancestors that are counted
 
-/// Units of the limit that the runs above hold. The files of a host limit name the run of each unit. A store that
-/// counts gives each run what its agent needs; one that shares takes nothing that a run above it holds.
-std::uint64_t held_by(const std::vector<RunAbove>& above, const LimitView& limit) {
+/// Units of the limit that the ancestors hold. The files of a host limit name the run of each unit. For a limit that
+/// the store counts, each run holds what its agent needs; a run that shares takes nothing that an ancestor already
+/// holds.
+std::uint64_t held_by(const std::vector<Ancestor>& above, const LimitView& limit) {
   std::uint64_t units = 0;
   if (limit.lists_every_unit) {
-    for (const RunAbove& run : above) {
+    for (const Ancestor& run : above) {
       units += static_cast<std::uint64_t>(std::ranges::count(limit.holders, run.id, &domain::LimitEntry::run));
     }
     return units;
@@ -24,7 +25,7 @@ std::uint64_t held_by(const std::vector<RunAbove>& above, const LimitView& limit
     const auto need = run->needs.find(limit.name);
     if (need != run->needs.end() && !(run->shares && units > 0)) units += need->second;
   }
-  // The agent's file may ask for more by now than the run was given.
+  // The agent's file may need more now than the run was given.
   return std::min(units, static_cast<std::uint64_t>(std::max<std::int64_t>(0, limit.held)));
 }
 
@@ -37,7 +38,7 @@ LimitNeeds needs_of(const domain::Agent& agent) {
   return needs;
 }
 
-Result<> check_awaited(const std::string& agent, const LimitNeeds& needs, const std::vector<RunAbove>& above,
+Result<> check_awaited(const std::string& agent, const LimitNeeds& needs, const std::vector<Ancestor>& above,
                        const std::vector<LimitView>& limits) {
   for (const auto& [name, units] : needs) {
     const auto limit = std::ranges::find(limits, name, &LimitView::name);
@@ -46,8 +47,8 @@ Result<> check_awaited(const std::string& agent, const LimitNeeds& needs, const 
     if (held == 0 || held + units <= *limit->capacity) continue;
     const bool alone = above.size() == 1;
     return fail(Errc::conflict, "not submitted: run '" + above.front().id + "' waits for it, and " +
-                                    (alone ? "holds " : "with the runs above it holds ") + std::to_string(held) +
-                                    " of " + std::to_string(*limit->capacity) + " of " + name + "; it needs " +
+                                    (alone ? "holds " : "with its ancestors holds ") + std::to_string(held) + " of " +
+                                    std::to_string(*limit->capacity) + " of " + name + "; it needs " +
                                     std::to_string(units) + " to begin. `stint run " +
                                     (agent.empty() ? std::string("-p …") : agent) +
                                     "` runs it under the permits of this run; or do not wait for it, or raise " +
@@ -57,12 +58,12 @@ Result<> check_awaited(const std::string& agent, const LimitNeeds& needs, const 
 }
 
 Task<Result<>> LocalFleet::check_parent_waits(const Submission& submission) {
-  // The registry is looked at anew each time: a reload may replace it between two awaits.
+  // Looks the registry up each time: a reload may replace it between two awaits.
   const auto needs = [this](std::string_view agent) {
     const project::AgentSpec* const spec = find_spec(parts_.registry(), agent.empty() ? domain::kPromptAgent : agent);
     return needs_of(spec == nullptr ? domain::Agent() : spec->agent);
   };
-  std::vector<RunAbove> above;
+  std::vector<Ancestor> above;
   STINT_CO_TRY(const std::vector<store::NodeState> nodes, co_await parts_.store.nodes());
   std::string id = submission.parent;
   for (int depth = 0; depth < kDepthMax && !id.empty(); ++depth) {
@@ -76,7 +77,7 @@ Task<Result<>> LocalFleet::check_parent_waits(const Submission& submission) {
   STINT_CO_TRY(const std::vector<LimitView> known, co_await limits());
   Result<> checked = check_awaited(submission.agent, needs(submission.agent), above, known);
   if (checked || submission.key.empty()) co_return checked;
-  // The key may name a run that is there already: waiting for that one needs no new permits.
+  // The key may name an existing run: waiting for that one needs no new permits.
   STINT_CO_TRY(const std::optional<std::string> same, co_await find_by_key(submission));
   co_return same ? Result<>() : checked;
 }

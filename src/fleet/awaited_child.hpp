@@ -1,5 +1,5 @@
-/// A run that waits for a child of its own must not hold what the child needs: the child would wait for the parent, and
-/// the parent for the child, until the budget ends. Pure.
+/// Prevents a deadlock: a run that waits for its child must not hold permits that the child needs, else both would wait
+/// until the budget ends. Pure.
 #pragma once
 
 #include "fleet/fleet.hpp"
@@ -13,19 +13,19 @@ namespace stint::fleet {
 
 using LimitNeeds = std::map<std::string, std::uint64_t>;  ///< units by limit
 
-/// A running run above the child.
-struct RunAbove {
+/// A running ancestor of the child.
+struct Ancestor {
   std::string id;
   LimitNeeds needs;     ///< of its agent
-  bool shares = false;  ///< `stint run` carries it: limits that a run above it holds are not counted again
+  bool shares = false;  ///< `stint run` carries it: it shares the permits of its ancestors
 };
 
-/// Fails with `conflict` if the units that `above` (the parent first, then its parent, ...) holds leave too few for
-/// `needs`: no end of another run can help then. Runs that are not above the child are not counted.
+/// Fails with `conflict` if the units that `above` (the parent first, then its parent, …) holds leave too few for
+/// `needs`: then the child could never begin. Other runs are not counted, since they will end.
 [[nodiscard]] Result<> check_awaited(const std::string& agent, const LimitNeeds& needs,
-                                     const std::vector<RunAbove>& above, const std::vector<LimitView>& limits);
+                                     const std::vector<Ancestor>& above, const std::vector<LimitView>& limits);
 
-/// What a run of the agent needs to begin. Every run takes one unit of `host`, if there is such a limit.
+/// Units that a run of the agent needs to begin. Every run takes one unit of `host`, if that limit exists.
 [[nodiscard]] LimitNeeds needs_of(const domain::Agent& agent);
 
 }  // namespace stint::fleet

@@ -56,12 +56,12 @@ class AwaitedChild : public EngineTest {
     const Result<Submitted>& first = (*done)->front();
     return first ? Result<std::string>(first->id) : fail(first.error());
   }
-  /// Why it is refused; empty: it is not.
+  /// Why the child is refused; empty: it is accepted.
   std::string check(const std::string& parent, const std::string& agent) {
     const auto done = submit_below(parent, agent, true);
     return done ? std::string() : std::string(done.error().what());
   }
-  /// A child that has begun, whatever it needs.
+  /// Begins a child, whatever it needs.
   std::string begin_below(const std::string& parent, const std::string& agent) {
     const auto child = submit_below(parent, agent, false);
     EXPECT_TRUE(child) << child.error().what();
@@ -71,7 +71,7 @@ class AwaitedChild : public EngineTest {
   std::vector<LimitView> limits_;
 };
 
-TEST_F(AwaitedChild, that_needs_what_its_parent_holds_is_refused_with_the_remedy) {
+TEST_F(AwaitedChild, that_needs_permits_of_its_parent_is_refused_with_the_remedy) {
   registry_["a"].agent.max_concurrency = 1;
   start();
   const std::string parent = submit("a");
@@ -80,12 +80,12 @@ TEST_F(AwaitedChild, that_needs_what_its_parent_holds_is_refused_with_the_remedy
   const std::string said = check(parent, "a");
   EXPECT_NE(said.find("holds 1 of 1 of agent:a"), std::string::npos) << said;
   EXPECT_NE(said.find("`stint run a`"), std::string::npos) << said;
-  EXPECT_EQ(check(parent, "b"), "") << "it needs nothing of that";
+  EXPECT_EQ(check(parent, "b"), "") << "it needs no such permit";
   EXPECT_EQ(check("", "a"), "") << "no run waits for it";
   EXPECT_TRUE(submit_below(parent, "a", false)) << "the parent does not wait for it";
 }
 
-TEST_F(AwaitedChild, that_finds_room_beside_its_parent_may_be_waited_for) {
+TEST_F(AwaitedChild, that_fits_beside_its_parent_is_accepted) {
   registry_["a"].agent.max_concurrency = 2;
   start();
   const std::string parent = submit("a"), stranger = submit("a");
@@ -94,7 +94,7 @@ TEST_F(AwaitedChild, that_finds_room_beside_its_parent_may_be_waited_for) {
   EXPECT_EQ(check(parent, "a"), "") << "the other one will end";
 }
 
-TEST_F(AwaitedChild, that_needs_what_a_run_further_up_holds_is_refused_at_any_depth) {
+TEST_F(AwaitedChild, that_needs_permits_of_an_ancestor_is_refused_at_any_depth) {
   registry_["a"].agent.max_concurrency = 1;
   start();
   const std::string top = submit("a");
@@ -103,21 +103,21 @@ TEST_F(AwaitedChild, that_needs_what_a_run_further_up_holds_is_refused_at_any_de
   std::string parent = top;
   for (int depth = 0; depth < 4; ++depth) {
     parent = begin_below(parent, "b");
-    EXPECT_NE(check(parent, "a").find("with the runs above it holds 1 of 1 of agent:a"), std::string::npos) << depth;
+    EXPECT_NE(check(parent, "a").find("with its ancestors holds 1 of 1 of agent:a"), std::string::npos) << depth;
   }
 }
 
-TEST_F(AwaitedChild, that_needs_what_strangers_hold_may_be_waited_for) {
+TEST_F(AwaitedChild, that_needs_permits_of_other_runs_is_accepted) {
   registry_["a"].agent.max_concurrency = 2;
   start();
   const std::string top = submit("a");
   sim_.advance(1s);
   const std::string parent = begin_below(top, "a");  // as `stint run` does: under the permit of `top`
   limit("agent:a", 2, {top, "a-run-of-another", ""});
-  EXPECT_EQ(check(parent, "a"), "") << "one unit of two is held by a run above: the strangers will end";
+  EXPECT_EQ(check(parent, "a"), "") << "an ancestor holds one unit of two: the other runs will end";
 }
 
-TEST_F(AwaitedChild, by_a_key_that_names_a_run_is_waited_for) {
+TEST_F(AwaitedChild, whose_key_names_an_existing_run_is_accepted) {
   registry_["a"].agent.max_concurrency = 1;
   start();
   const std::string parent = submit("a");
@@ -140,25 +140,25 @@ TEST_F(AwaitedChild, counts_weights_and_the_limit_of_the_host) {
   EXPECT_NE(check(parent, "a").find("holds 1 of 1 of host"), std::string::npos);
 }
 
-/// A limit that a store counts: it tells how many units are held, and not by which runs.
-TEST(CheckAwaited, counts_what_the_runs_above_hold_in_a_store) {
+/// A limit that the store counts: the number of units is known, but not the runs that hold them.
+TEST(CheckAwaited, counts_units_of_ancestors_in_a_store) {
   LimitView limit;
   limit.name = "gpu";
   limit.capacity = 4;
-  const auto refused = [&](std::int64_t held, std::uint64_t units, const std::vector<RunAbove>& above) {
+  const auto refused = [&](std::int64_t held, std::uint64_t units, const std::vector<Ancestor>& above) {
     limit.held = held;
     return !check_awaited("a", {{"gpu", units}}, above, {limit});
   };
-  const RunAbove two{"two", {{"gpu", 2}}, false}, none{"none", {{"cpu", 9}}, false},
+  const Ancestor two{"two", {{"gpu", 2}}, false}, none{"none", {{"cpu", 9}}, false},
       shared{"shared", {{"gpu", 2}}, true};
   EXPECT_FALSE(refused(2, 2, {two}));
   EXPECT_TRUE(refused(2, 3, {two}));
   EXPECT_TRUE(refused(4, 1, {two, two}));
   EXPECT_TRUE(refused(2, 3, {none, none, two}));
-  EXPECT_FALSE(refused(4, 2, {shared, two})) << "the other two units are a stranger's: it will end";
+  EXPECT_FALSE(refused(4, 2, {shared, two})) << "another run holds the other two units: it will end";
   EXPECT_TRUE(refused(4, 3, {shared, two}));
-  EXPECT_TRUE(refused(4, 1, {two, shared})) << "a run that shares takes its own where no run above it holds any";
-  EXPECT_FALSE(refused(4, 4, {none})) << "only strangers hold it";
+  EXPECT_TRUE(refused(4, 1, {two, shared})) << "a run that shares takes its own permits if no ancestor holds any";
+  EXPECT_FALSE(refused(4, 4, {none})) << "only other runs hold it";
   EXPECT_FALSE(refused(0, 4, {two})) << "the agent's file changed: nothing is held";
 }
 

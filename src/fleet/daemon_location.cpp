@@ -41,7 +41,7 @@ struct Found {
   std::filesystem::file_time_type since;
 };
 
-/// What the daemons said when they started that live now.
+/// The files of daemons that are alive.
 std::vector<Found> blocking_read_places(const std::filesystem::path& folder,
                                         const agent::EnvironmentVariables& environment) {
   std::vector<Found> found;
@@ -49,12 +49,12 @@ std::vector<Found> blocking_read_places(const std::filesystem::path& folder,
   if (!entries) return found;
   for (const std::string& name : entries->names) {
     const std::filesystem::path file = folder / "daemons" / name;
-    if (!agent::blocking_is_own(file, environment)) continue;  // others must not name where our runs go
+    if (!agent::blocking_is_own(file, environment)) continue;  // another user must not redirect our runs
     const auto text = os::blocking_read_living(file.string());
     if (!text || file.extension() != ".json") continue;
     auto place = wire::read_daemon_place(*text);
     if (!place) continue;
-    // Whoever could write the file must not make us send another one to an address of theirs.
+    // The token must lie beside the file: its writer must not make us send another token to an address of theirs.
     if (std::filesystem::path(place->token_file).parent_path() != folder) place->token_file.clear();
     std::error_code ignored;
     found.push_back({std::move(*place), file, std::filesystem::last_write_time(file, ignored)});
@@ -62,7 +62,7 @@ std::vector<Found> blocking_read_places(const std::filesystem::path& folder,
   return found;
 }
 
-/// The one that is ours, or the nearest to it.
+/// The daemon that serves this checkout, else the newest of the repository.
 Result<std::optional<DaemonLocation>> blocking_choose_place(const project::Location& location, const std::string& url) {
   STINT_TRY(const agent::Project project, project::blocking_find_own_project(location));
   std::filesystem::path folder;
@@ -82,7 +82,7 @@ Result<std::optional<DaemonLocation>> blocking_choose_place(const project::Locat
   out.url = without_slash(best.place.url);
   out.token = blocking_read_token(best.place.token_file);
   if (best.place.root != root) out.elsewhere = best.place.root;
-  out.remedy = fmt::format("{0} names it, and its process {1} lives: `kill {1}` if it hangs", best.file.string(),
+  out.remedy = fmt::format("{0} names it and its process {1} is alive; `kill {1}` if it hangs", best.file.string(),
                            best.place.pid);
   return out;
 }
@@ -103,7 +103,7 @@ Result<std::optional<DaemonLocation>> blocking_find_daemon(const project::Locati
     place.named = true;
     place.remedy = "STINT_URL names it";
   }
-  // Never to an address that another source named: a file of the checkout must not choose where it goes.
+  // STINT_TOKEN goes only to STINT_URL: a file of the checkout must not choose where it is sent.
   if (const std::string token = variable(location, "STINT_TOKEN"); !url.empty() && !token.empty()) place.token = token;
   return place;
 }

@@ -1,4 +1,4 @@
-/// What the runs of one `stint submit --each --one-budget` have used together. Pure.
+/// Adds up what the runs of one `stint submit --each --one-budget` have used. Pure.
 #pragma once
 
 #include "fleet/fleet.hpp"
@@ -13,9 +13,9 @@ class EachBudget {
  public:
   explicit EachBudget(const domain::BudgetSpec& whole) : whole_(whole) {}
 
-  /// The newest word of a run counts.
+  /// Replaces what was known of the run's usage.
   void see(const engine::RunView& view);
-  /// Of tokens and cost, what is used up, for people; empty: there is something left.
+  /// Which budget is used up, for people; empty: none.
   [[nodiscard]] std::string used_up() const;
 
  private:

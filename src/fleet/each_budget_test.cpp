@@ -13,7 +13,7 @@ engine::RunView run(const std::string& id, std::int64_t settled, std::int64_t un
   return view;
 }
 
-TEST(EachBudget, all_draw_on_it_and_nobody_counts_twice) {
+TEST(EachBudget, all_runs_draw_on_it_and_none_counts_twice) {
   EachBudget budget({.tokens = 100});
   EXPECT_EQ(budget.used_up(), "");
   budget.see(run("a", 0, 40));
@@ -23,7 +23,7 @@ TEST(EachBudget, all_draw_on_it_and_nobody_counts_twice) {
   budget.see(run("a", 50, 50));
   EXPECT_EQ(budget.used_up(), "") << "the same, settled";
   budget.see(run("b", 50, 0));
-  EXPECT_EQ(budget.used_up(), "the tokens of all are used up");
+  EXPECT_EQ(budget.used_up(), "the token budget of all runs is used up");
 }
 
 TEST(EachBudget, cost_has_its_own_bound) {
@@ -31,7 +31,7 @@ TEST(EachBudget, cost_has_its_own_bound) {
   budget.see(run("a", 9, 0));
   EXPECT_EQ(budget.used_up(), "");
   budget.see(run("b", 0, 1));
-  EXPECT_EQ(budget.used_up(), "the cost of all is used up");
+  EXPECT_EQ(budget.used_up(), "the cost budget of all runs is used up");
 }
 
 }  // namespace

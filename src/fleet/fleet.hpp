@@ -1,5 +1,5 @@
-/// What the API, the commands and the tests ask of a fleet. Two implementations: the store itself, with or without an
-/// engine in this process (local_fleet.hpp), and a daemon somewhere else, over HTTP. Own thread only.
+/// The interface of a fleet for the API, the commands and the tests. Two implementations: the store, with or without an
+/// engine in this process (local_fleet.hpp), and a daemon over HTTP (remote_fleet.hpp). Own thread only.
 #pragma once
 
 #include "engine/views.hpp"
@@ -11,7 +11,7 @@
 
 namespace stint::fleet {
 
-// The values of a fleet are the engine's: wire/ makes JSON of them, and stands below this folder.
+// The value types are the engine's, because wire/, which is below this folder, turns them into JSON.
 using engine::AgentView;
 using engine::DrainRequest;
 using engine::FleetHealth;
@@ -33,27 +33,28 @@ class Fleet {
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
-  /// One answer for each, in their order. `invalid` names what is wrong, `full` and `closed` say when to come again.
+  /// One result per submission, in order. `invalid` names what is wrong; `full` and `closed` carry Retry-After.
   virtual Task<Result<std::vector<Result<Submitted>>>> submit(std::vector<Submission> submissions) = 0;
-  /// By id or a prefix that only one has; none: there is no such run.
+  /// By id or unique prefix; none: there is no such run.
   virtual Task<Result<std::optional<RunView>>> find(std::string id) = 0;
   virtual Task<Result<std::vector<RunView>>> list(store::Filter filter) = 0;
   virtual Task<Result<std::vector<store::Event>>> events(std::string id, std::int64_t after, std::uint32_t most) = 0;
   virtual Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;
   virtual Task<Result<store::Output>> output(std::string id) = 0;
   virtual Task<Result<WhyView>> why(std::string id) = 0;
-  /// What of the run, or of any if it is empty, may have changed since `seen`; at most so long. What to pass next.
+  /// Waits until the run (any run if `id` is empty) may have changed since `seen`, at most `most`. Returns the `seen`
+  /// of the next call. May return without a change.
   virtual Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) = 0;
-  /// Until it has ended, or waits for a person. `unavailable`: this daemon leaves before that, and others go on with
-  /// it.
+  /// Waits until the run has ended, or waits for a person. `unavailable`: this daemon exits first; another node
+  /// continues the run.
   virtual Task<Result<RunView>> wait(std::string id);
 
-  /// Answers when its work is proven gone.
+  /// Returns when the run's work is proven gone.
   virtual Task<Result<Receipt>> cancel(std::string id) = 0;
   /// A new run with the same submission.
   virtual Task<Result<Submitted>> retry(std::string id) = 0;
   virtual Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) = 0;
-  /// One that is parked goes on.
+  /// Lets a parked run go on.
   virtual Task<Result<>> answer(std::string id) = 0;
 
   virtual Task<Result<std::vector<AgentView>>> agents() = 0;
@@ -63,10 +64,10 @@ class Fleet {
   virtual Task<Result<std::uint64_t>> resume(std::string limit) = 0;
 
   virtual Task<Result<FleetStatus>> status() = 0;
-  /// Of the daemon's pool, with the store's queue.
+  /// Health of the daemon's pool, with the store's queue.
   virtual Task<Result<FleetHealth>> health() = 0;
   [[nodiscard]] virtual Phase phase() const = 0;
-  /// Why runs can't be taken now although it serves; empty: they can. Asks nobody.
+  /// Why a serving daemon can't take runs now; empty: it can. Answers from memory.
   [[nodiscard]] virtual std::string why_unready() const { return {}; }
   virtual Task<Result<FleetHealth>> scale(ScaleRequest scale) = 0;
   virtual Task<Result<>> drain(DrainRequest drain) = 0;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kLookEvery = 5s;  // if nothing is heard: who tells it may have stopped
+constexpr Duration kLookEvery = 5s;  // without a notification: its sender may have stopped
 
 }  // namespace
 
@@ -30,19 +30,19 @@ std::vector<OutputReader::Piece> OutputReader::take(const store::Output& output)
 
 std::string left_out_text(std::uint64_t bytes) { return fmt::format("… {} bytes left out …", bytes); }
 
-bool Outage::bear(const Error& error) {
-  // `full` is what a daemon answers that can't reach its store.
+bool Outage::tolerate(const Error& error) {
+  // A daemon that can't reach its store answers `full`.
   if (error != Errc::unavailable && error != Errc::timed_out && error != Errc::full) return false;
   const TimePoint now = clock_.now();
   if (!since_) {
     since_ = now;
-    say_(fmt::format("{}; asking again", error.describe()));
+    say_(fmt::format("{}; retrying", error.describe()));
   }
-  return now - *since_ < kBorneMax;
+  return now - *since_ < kToleratedMax;
 }
 
 void Outage::end() {
-  if (since_) say_("it answers again");
+  if (since_) say_("connected again");
   since_.reset();
 }
 
@@ -50,9 +50,9 @@ namespace {
 
 Task<Result<engine::RunView>> look(Fleet& fleet, const std::string& id, OutputReader& reader,
                                    const std::function<void(const OutputReader::Piece&)>& out) {
-  // The run first: what it printed before its end is there when the end is seen.
+  // Read the run first: then all output before its end is in the store when we see the end.
   STINT_CO_TRY(std::optional<engine::RunView> view, co_await fleet.find(id));
-  if (!view) co_return fail(Errc::invalid, "the run '" + id + "' is not there any more");
+  if (!view) co_return fail(Errc::invalid, "run '" + id + "' is no longer in the store");
   if (out) {
     STINT_CO_TRY(const store::Output output, co_await fleet.output(id));
     for (const OutputReader::Piece& piece : reader.take(output)) out(piece);
@@ -72,7 +72,7 @@ Task<Result<engine::RunView>> follow(Fleet& fleet, const Executor& clock, std::s
     if (view) {
       outage.end();
       if (engine::is_at_rest(view->run)) co_return view;
-    } else if (!outage.bear(view.error())) {
+    } else if (!outage.tolerate(view.error())) {
       co_return view;
     }
     seen = co_await fleet.changed(id, seen, kLookEvery);

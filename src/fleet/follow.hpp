@@ -1,4 +1,4 @@
-/// What a run prints, as it comes: from the store's two ends of it to a reader that has seen a part.
+/// Follows the output of a run: from the two ends that the store keeps to a reader that has seen a part.
 #pragma once
 
 #include "fleet/fleet.hpp"
@@ -10,16 +10,16 @@
 
 namespace stint::fleet {
 
-/// How much of an output somebody has seen. Pure.
+/// Tracks how much of an output a reader has seen. Pure.
 class OutputReader {
  public:
   struct Piece {
-    std::uint64_t left_out = 0;  ///< bytes before it that are gone, or were never kept
+    std::uint64_t left_out = 0;  ///< bytes before the text that the store did not keep
     std::string text;
   };
-  /// What is new since the last call.
+  /// Returns what is new since the last call.
   [[nodiscard]] std::vector<Piece> take(const store::Output& output);
-  /// So much more was seen on another way, before the store had it.
+  /// The reader has seen `bytes` more that did not come through the store.
   void saw(std::size_t bytes) noexcept { seen_ += bytes; }
 
  private:
@@ -29,16 +29,16 @@ class OutputReader {
 /// "… 5000 bytes left out …"
 [[nodiscard]] std::string left_out_text(std::uint64_t bytes);
 
-/// A time in which a fleet does not answer whoever follows a run: its daemon may be starting again, or have stopped.
-/// The beginning and the end of it are told.
+/// A time in which a fleet does not answer a subscriber: its daemon may be restarting, or have stopped. Reports the
+/// beginning and the end.
 class Outage {
  public:
-  static constexpr Duration kBorneMax = std::chrono::seconds(30);
+  static constexpr Duration kToleratedMax = std::chrono::seconds(30);
 
   using Say = std::function<void(const std::string&)>;
   Outage(const Executor& clock, Say say) : clock_(clock), say_(std::move(say)) {}
-  /// True: it is worth asking again.
-  [[nodiscard]] bool bear(const Error& error);
+  /// True: retry. False: the error is final, or the outage has lasted kToleratedMax.
+  [[nodiscard]] bool tolerate(const Error& error);
   void end();
 
  private:
@@ -47,8 +47,8 @@ class Outage {
   std::optional<TimePoint> since_;
 };
 
-/// Gives `out`, if there is one, all that the run prints, until it is at rest, and `say` the outages. The run as it is
-/// then.
+/// Passes everything the run prints to `out` (if set) until the run is at rest, and outages to `say`. Returns the run
+/// at rest.
 Task<Result<engine::RunView>> follow(Fleet& fleet, const Executor& clock, std::string id,
                                      std::function<void(const OutputReader::Piece&)> out, Outage::Say say);
 

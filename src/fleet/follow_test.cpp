@@ -16,7 +16,7 @@ std::string taken(OutputReader& reader, const store::Output& output) {
   return text;
 }
 
-TEST(OutputReader, gives_what_is_new) {
+TEST(OutputReader, returns_only_new_output) {
   OutputReader reader;
   EXPECT_EQ(taken(reader, {}), "");
   EXPECT_EQ(taken(reader, {"hello", "", 5}), "hello");
@@ -25,7 +25,7 @@ TEST(OutputReader, gives_what_is_new) {
   EXPECT_EQ(taken(reader, {"hello wor", "ld!", 12}), "!");
 }
 
-TEST(OutputReader, says_how_much_is_missing) {
+TEST(OutputReader, counts_missing_bytes) {
   OutputReader whole;
   EXPECT_EQ(taken(whole, {"head", "tail", 108}), "head<100>tail");
   EXPECT_EQ(taken(whole, {"head", "tail", 108}), "");
@@ -33,7 +33,7 @@ TEST(OutputReader, says_how_much_is_missing) {
   EXPECT_EQ(taken(whole, {"head", "reXY", 122}), "XY");
 }
 
-TEST(OutputReader, gives_nothing_that_was_seen_on_another_way) {
+TEST(OutputReader, skips_output_that_was_seen_elsewhere) {
   OutputReader reader;
   reader.saw(7);
   EXPECT_EQ(taken(reader, {"hello", "", 5}), "");
@@ -41,32 +41,32 @@ TEST(OutputReader, gives_nothing_that_was_seen_on_another_way) {
   EXPECT_EQ(taken(reader, {"hello wor", "ld", 11}), "orld");
 }
 
-TEST(Outage, is_borne_for_a_while_and_told_once) {
+TEST(Outage, is_tolerated_for_a_while_and_reported_once) {
   Simulator clock;
   std::vector<std::string> said;
   Outage outage(clock, [&](const std::string& text) { said.push_back(text); });
   const Error away(Errc::unavailable, "it does not answer");
   outage.end();
-  EXPECT_TRUE(said.empty()) << "there was none";
-  EXPECT_TRUE(outage.bear(away));
-  clock.advance(Outage::kBorneMax - std::chrono::seconds(1));
-  EXPECT_TRUE(outage.bear(Error(Errc::timed_out, "late")));
-  EXPECT_TRUE(outage.bear(Error(Errc::full, "come again")));
-  EXPECT_EQ(said, std::vector<std::string>{"it does not answer; asking again"});
+  EXPECT_TRUE(said.empty()) << "no outage began";
+  EXPECT_TRUE(outage.tolerate(away));
+  clock.advance(Outage::kToleratedMax - std::chrono::seconds(1));
+  EXPECT_TRUE(outage.tolerate(Error(Errc::timed_out, "late")));
+  EXPECT_TRUE(outage.tolerate(Error(Errc::full, "retry later")));
+  EXPECT_EQ(said, std::vector<std::string>{"it does not answer; retrying"});
   outage.end();
-  EXPECT_EQ(said.back(), "it answers again");
-  clock.advance(Outage::kBorneMax);
-  EXPECT_TRUE(outage.bear(away)) << "another one";
-  clock.advance(Outage::kBorneMax);
-  EXPECT_FALSE(outage.bear(away));
+  EXPECT_EQ(said.back(), "connected again");
+  clock.advance(Outage::kToleratedMax);
+  EXPECT_TRUE(outage.tolerate(away)) << "another one";
+  clock.advance(Outage::kToleratedMax);
+  EXPECT_FALSE(outage.tolerate(away));
   EXPECT_EQ(said.size(), 3U);
 }
 
-TEST(Outage, an_answer_is_none) {
+TEST(Outage, an_answer_is_not_an_outage) {
   Simulator clock;
   Outage outage(clock, [](const std::string& text) { ADD_FAILURE() << text; });
   for (const Errc code : {Errc::invalid, Errc::denied, Errc::failed}) {
-    EXPECT_FALSE(outage.bear(Error(code, "no")));
+    EXPECT_FALSE(outage.tolerate(Error(code, "no")));
   }
 }
 

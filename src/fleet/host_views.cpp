@@ -18,7 +18,7 @@ engine::LimitView view_of(const limit::Listing& listing) {
   }
   for (const os::SlotRecord& waiter : listing.waiters) {
     view.line.push_back(limit::entry_of(waiter));
-    view.line.back().run.clear();  // none is claimed before its permits are there
+    view.line.back().run.clear();  // a run is claimed only after its permits are held
     view.line.back().place = static_cast<std::uint32_t>(view.line.size());
   }
   return view;
@@ -28,7 +28,7 @@ engine::LimitView view_of(const limit::Listing& listing) {
 
 std::vector<engine::LimitView> blocking_host_limits(const limit::Homes& homes, const agent::Settings& settings,
                                                     const project::Snapshot* snapshot) {
-  std::map<std::string, limit::HostLimit> limits;  // what an agent asks for knows its capacity, its files may not
+  std::map<std::string, limit::HostLimit> limits;  // an agent's request has the capacity; the limit's files may not
   for (limit::HostLimit& each : limit::blocking_all_limits(homes, settings)) limits[each.stem()] = std::move(each);
   if (snapshot != nullptr) {
     for (const auto& [agent, uses] : snapshot->host_limits) {

@@ -9,7 +9,7 @@
 
 namespace stint::fleet {
 
-/// Every limit that has files, is configured, or is taken by an agent of the snapshot, with holders and line. Looks at
+/// Every limit that has files, is configured, or is taken by an agent of the snapshot, with holders and waiters. Reads
 /// a few files.
 [[nodiscard]] std::vector<engine::LimitView> blocking_host_limits(const limit::Homes& homes,
                                                                   const agent::Settings& settings,

@@ -4,7 +4,7 @@
 #include "agent/text.hpp"
 #include "domain/bounds.hpp"
 #include "engine/rescue.hpp"
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -15,20 +15,20 @@ namespace {
 using namespace std::chrono_literals;
 using domain::RunState;
 
-constexpr std::string_view kNoDaemon = "no daemon runs here. `stint serve` starts one";
+constexpr std::string_view kNoDaemon = "no daemon runs here: `stint serve` starts one";
 constexpr Duration kComeAgain = 2s;
-constexpr Duration kLookAgain = 500ms;  // what other processes do is not told to us
-/// A cancel waits so long for the end: longer than a driver takes to give up on a process that no signal ends, or than
-/// a lease lasts whose owner died.
+constexpr Duration kLookAgain = 500ms;  // other processes do not notify us
+/// How long a cancel waits for the end: longer than a driver takes to give up on a process that survives SIGKILL, and
+/// longer than the lease of an owner that died.
 constexpr Duration kGoneMax = 2min;
 constexpr std::uint32_t kShownRunning = 200;
-constexpr std::uint32_t kListTextMax = 8 << 10;  // a page of 1,000 runs has 16 MiB of texts at most
+constexpr std::uint32_t kListTextMax = 8 << 10;  // bounds the texts of a page of 1,000 runs to 16 MiB
 
 Error no_such_run(const std::string& id) {
   return {Errc::invalid, "there is no run '" + agent::excerpt(id) + "'. `stint ls` lists them"};
 }
 
-/// Counts what is queued in an agent's variants as the agent's.
+/// Counts runs queued in an agent's variants for the agent.
 void join_variants(std::vector<store::QueueState>& queues) {
   std::map<std::string, std::uint64_t> in_variants;
   std::erase_if(queues, [&](const store::QueueState& each) {
@@ -41,7 +41,7 @@ void join_variants(std::vector<store::QueueState>& queues) {
 
 Error sent_away(const std::string& run) {
   return Error(Errc::unavailable, Retry::safe,
-               "this daemon leaves; the run '" + run + "' goes on elsewhere, or after the restart")
+               "this daemon is shutting down; run '" + run + "' goes on in another daemon, or after a restart")
       .after(kComeAgain);
 }
 
@@ -76,7 +76,7 @@ RunView LocalFleet::view(store::Run run) const {
   view.run = std::move(run);
   view.run.agent = std::string(project::agent_of(view.run.agent));
   const bool never_began = view.run.state == RunState::expired && !view.run.started_at;
-  if (never_began && view.run.error.empty()) view.run.error = "its deadline passed while it waited to begin";
+  if (never_began && view.run.error.empty()) view.run.error = "the deadline passed before the run could begin";
   return view;
 }
 
@@ -109,7 +109,7 @@ Task<Result<RunView>> LocalFleet::must_find(std::string id) {
 }
 
 Task<Result<std::vector<RunView>>> LocalFleet::list(store::Filter filter) {
-  filter.texts = true;  // titles, and what was used, are in them
+  filter.texts = true;  // they contain titles and usage
   filter.text_bytes_max = kListTextMax;
   STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.list(filter));
   if (!filter.agent.empty()) STINT_CO_CHECK(co_await list_variants(filter, runs));
@@ -118,7 +118,7 @@ Task<Result<std::vector<RunView>>> LocalFleet::list(store::Filter filter) {
   co_return views;
 }
 
-/// Adds the runs of an agent that use another account than its own: in the store they are not the agent's.
+/// Adds the runs of an agent that use another account than its own: the store lists them under a variant's name.
 Task<Result<>> LocalFleet::list_variants(store::Filter filter, std::vector<store::Run>& runs) {
   STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await parts_.store.agents());
   const std::string agent = filter.agent;
@@ -145,7 +145,7 @@ Task<Result<store::Output>> LocalFleet::output(std::string id) { return parts_.s
 
 Task<std::uint64_t> LocalFleet::changed(std::string id, std::uint64_t seen, Duration most) {
   if (parts_.engine == nullptr) {
-    // Whoever carries what is waited for may have died: somebody has to notice.
+    // The owner of the run may have died: tick the store, so that its runs are rescued.
     if (most > Duration::zero()) {
       co_await sleep_for(std::min(most, kLookAgain));
       const auto ticked = co_await parts_.store.tick();
@@ -167,7 +167,7 @@ void LocalFleet::tell(std::string_view id, events::Changes::Kind kind) {
   parts_.engine->nudge();
 }
 
-/// The run, when no process carries it any more and nothing of it is alive here.
+/// Waits until no node carries the run and none of its processes is alive on this host; returns the run.
 Task<Result<RunView>> LocalFleet::gone(std::string id) {
   const TimePoint until = parts_.executor.now() + kGoneMax;
   std::uint64_t seen = co_await changed(id, 0, Duration::zero());
@@ -181,27 +181,27 @@ Task<Result<RunView>> LocalFleet::gone(std::string id) {
     STINT_CO_CHECK(can_be_recorded(id));
     if (parts_.executor.now() >= until) {
       co_return fail(Errc::timed_out,
-                     "'" + id + "' is cancelled, but has not ended yet. `stint why " + id + "` says why");
+                     "'" + id + "' is cancelled but has not ended yet. `stint why " + id + "` says why");
     }
     seen = co_await changed(id, seen, kLookAgain);
   }
 }
 
-/// Fails if the work of a run that this process carries is over, and the store does not take that.
+/// Fails if the work of a run that this process carries is over, but the store does not record it.
 Result<> LocalFleet::can_be_recorded(const std::string& id) const {
   const pool::Carried* const carried = parts_.engine == nullptr ? nullptr : parts_.engine->worker().find(id);
   if (carried == nullptr || !carried->is_work_over()) return {};
   const std::string why = parts_.engine->store_health().why_unusable();
   if (why.empty()) return {};
   return fail(Error(Errc::unavailable, Retry::safe,
-                    "nothing of '" + id + "' is alive any more, but the store can't record it yet: " + why)
+                    "all processes of '" + id + "' are gone, but the store can't record that yet: " + why)
                   .after(kComeAgain));
 }
 
-/// The store can't be told that the run is cancelled, but what this process carries of it can be ended.
+/// Ends what this process carries of the run, when the store can't record the cancel.
 Task<Error> LocalFleet::cancel_here(const std::string& id, Error refusal) {
-  if (parts_.engine == nullptr || !pool::BackOff::may_ask_again(refusal)) co_return refusal;
-  parts_.engine->store_health().heard(pool::StoreHealth::Call::write, Result<>(fail(refusal)));
+  if (parts_.engine == nullptr || !pool::StoreBackoff::may_retry(refusal)) co_return refusal;
+  parts_.engine->store_health().record(pool::StoreHealth::Call::write, Result<>(fail(refusal)));
   std::vector<std::string> tree = {id};
   for (std::size_t i = 0; i < tree.size(); ++i) {
     store::Filter filter;
@@ -224,7 +224,7 @@ Task<Error> LocalFleet::cancel_here(const std::string& id, Error refusal) {
   }
   if (ended.empty()) co_return refusal;
   co_return Error(Errc::unavailable, Retry::safe,
-                  "the work of " + ended + " was ended, but the store can't record it yet: " + refusal.describe())
+                  "the work of " + ended + " was ended, but the store can't record that yet: " + refusal.describe())
       .after(kComeAgain);
 }
 
@@ -234,7 +234,7 @@ Task<Result<>> LocalFleet::end_left(const store::Run& run) {
   const auto ending = co_await parts_.survivors->end(std::move(attempts), [] { return false; });
   if (ending.left.empty()) co_return Result<>();
   co_return fail(Errc::timed_out, "'" + run.id + "' is " + std::string(to_string(run.state)) +
-                                      ", but not all of its processes end, not even by SIGKILL: " + ending.left);
+                                      ", but some of its processes survived SIGKILL: " + ending.left);
 }
 
 Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
@@ -256,7 +256,7 @@ Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
   }
   if (found.run.state == RunState::in_doubt) {
     co_return fail(Errc::conflict,
-                   "'" + found.run.id + "' is in doubt: nothing of it is left to end. `stint resolve` settles it");
+                   "'" + found.run.id + "' is in doubt and has no process left to end. `stint resolve` settles it");
   }
   receipt.time = parts_.executor.now() - began;
   co_return receipt;
@@ -332,9 +332,9 @@ Task<Result<>> LocalFleet::resize_limit(std::string name, std::uint32_t capacity
   }
   STINT_CO_TRY(const store::LimitState limit, co_await must_know(name));
   if (!limit.capacity) {
-    co_return fail(Errc::invalid, "'" + name +
-                                      "' has no size that could be changed: `max_concurrency` of its agent, or " +
-                                      "[limits] in stint.toml, gives it one");
+    co_return fail(Errc::invalid,
+                   "'" + name + "' has no capacity that could be changed. Set `max_concurrency` of its agent, or " +
+                       "[limits] in stint.toml");
   }
   STINT_CO_CHECK(co_await parts_.store.resize(std::move(name), capacity));
   tell("");
@@ -382,14 +382,14 @@ std::string LocalFleet::why_unready() const {
   return parts_.engine == nullptr ? std::string(kNoDaemon) : parts_.engine->why_unready();
 }
 
-/// The queue is the store's, and so are its numbers.
+/// Queue numbers come from the store, which owns the queue.
 Task<Result<FleetHealth>> LocalFleet::health() {
   if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
   FleetHealth health;
   static_cast<PoolHealth&>(health) = parts_.engine->health();
   STINT_CO_TRY(health.queues, co_await parts_.store.queues());
   join_variants(health.queues);
-  std::erase_if(health.queues, [this](const store::QueueState& each) {  // those of agents that are gone
+  std::erase_if(health.queues, [this](const store::QueueState& each) {  // agents that no longer exist
     const auto found = parts_.registry().find(each.agent);
     return each.queued == 0 && (found == parts_.registry().end() || found->second.gone);
   });

@@ -1,5 +1,5 @@
-/// A fleet over the store, from within a process that has opened it: a daemon's, whose engine it knows, or a command's,
-/// which has none. What it says is true for all processes that share the store.
+/// A fleet in a process that has opened the store: a daemon with an engine, or a command without one. Answers hold for
+/// all processes that share the store.
 #pragma once
 
 #include "fleet/fleet.hpp"
@@ -18,17 +18,17 @@ class LocalFleet final : public Fleet {
     const pool::RunCodec& run_codec;
     const domain::System& system;
     std::function<const project::AgentRegistry&()> registry;
-    engine::Engine* engine = nullptr;        ///< null: runs are carried elsewhere
-    domain::Survivors* survivors = nullptr;  ///< null: nothing outlives its process
+    engine::Engine* engine = nullptr;        ///< null: other processes carry runs
+    domain::Survivors* survivors = nullptr;  ///< null: no process outlives its node
   };
   struct Options {
     std::string version, store;
     std::uint64_t queue_max = 200;
-    bool cluster = false;  ///< limits that are not the host's are counted for several hosts
+    bool cluster = false;  ///< limits in the store are counted over several hosts
     std::optional<std::int64_t> cost_micros_per_day;
-    /// Limits of this host, which the store does not know. They lie in files: both run in a blocking pool.
+    /// Limits of this host, which are not in the store. Both functions read files and run in a blocking pool.
     std::function<Task<Result<std::vector<LimitView>>>()> host_limits;
-    /// False: the host has no limit of that name.
+    /// False: the host has no limit with that name.
     std::function<Task<Result<bool>>(std::string name, std::uint32_t capacity)> resize_host_limit;
   };
   LocalFleet(Parts parts, Options options) : parts_(std::move(parts)), options_(std::move(options)) {}
@@ -53,7 +53,7 @@ class LocalFleet final : public Fleet {
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<FleetStatus>> status() override;
   Task<Result<FleetHealth>> health() override;
-  /// Of all processes, since midnight (UTC, by the store's clock).
+  /// Cost and tokens of all nodes since midnight (UTC, by the store's clock).
   Task<Result<store::Spent>> spent_today();
   [[nodiscard]] Phase phase() const override;
   [[nodiscard]] std::string why_unready() const override;
@@ -64,7 +64,7 @@ class LocalFleet final : public Fleet {
   using BudgetsAbove = std::vector<domain::RunInput::BudgetAbove>;
   [[nodiscard]] Result<store::NewRun> prepare(Submission&& submission, BudgetsAbove above) const;
   Result<> may_submit() const;
-  /// It will not begin or go on here.
+  /// Whether the run will neither begin nor go on in this daemon, because it is draining.
   [[nodiscard]] bool is_leaving(const std::string& run) const;
   Task<Result<>> check_parent_waits(const Submission& submission);
   Task<Result<BudgetsAbove>> bound_by_parent(Submission& submission);
@@ -94,10 +94,10 @@ class LocalFleet final : public Fleet {
 
   Parts parts_;
   Options options_;
-  std::map<std::string, store::AgentEntry> lanes_defined_;  // as this process told the store, by name
+  std::map<std::string, store::AgentEntry> lanes_defined_;  // as this process defined them in the store, by name
 };
 
-/// The run is parked on a limit, and goes on when that is resumed.
+/// Whether the run is parked on a limit, and goes on when that is resumed.
 [[nodiscard]] bool is_parked_on_limit(const store::Why& why) noexcept;
 [[nodiscard]] domain::LimitEntry entry_of(store::LimitHolder holder);
 

@@ -1,4 +1,4 @@
-// Accounts: which one a run uses, what its pause holds up, and how that ends.
+// Accounts: which one a run uses, what a pause blocks, and how the pause ends.
 #include "engine/engine_world.hpp"
 #include "fleet/local_fleet.hpp"
 
@@ -48,7 +48,7 @@ class AccountTest : public EngineTest {
   std::optional<LocalFleet> fleet_;
 };
 
-TEST_F(AccountTest, to_answer_a_run_ends_the_pause_of_its_account) {
+TEST_F(AccountTest, answering_a_run_ends_the_pause_of_its_account) {
   const std::string first = ask("");
   sim_.advance(5s);
   ASSERT_EQ(state(first), RunState::parked);
@@ -69,7 +69,7 @@ TEST_F(AccountTest, to_answer_a_run_ends_the_pause_of_its_account) {
   EXPECT_EQ(state(behind), RunState::succeeded);
 }
 
-TEST_F(AccountTest, one_that_is_not_parked_is_told_what_it_waits_for) {
+TEST_F(AccountTest, answering_a_run_that_is_not_parked_names_the_paused_limit) {
   (void)ask("");
   sim_.advance(5s);
   const std::string behind = ask("");
@@ -81,7 +81,7 @@ TEST_F(AccountTest, one_that_is_not_parked_is_told_what_it_waits_for) {
   EXPECT_TRUE(answered->error().describe().contains("`stint resume account:x`")) << answered->error().describe();
 }
 
-TEST_F(AccountTest, a_driver_that_is_chosen_brings_its_account) {
+TEST_F(AccountTest, a_chosen_driver_selects_its_account) {
   const std::string other = ask("gemini");
   sim_.advance(5s);
   ASSERT_EQ(state(other), RunState::parked);

@@ -1,4 +1,4 @@
-// What a run may use up, over all of its attempts.
+// The budget of a run, over all its attempts and children.
 #include "engine/engine_world.hpp"
 #include "fleet/local_fleet.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 using namespace engine;
 
-TEST_F(EngineTest, time_that_is_used_up_ends_the_work) {
+TEST_F(EngineTest, ends_the_work_when_the_time_is_used_up) {
   add_agent("a", OnCrash::rerun);
   decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
   start();
@@ -15,7 +15,7 @@ TEST_F(EngineTest, time_that_is_used_up_ends_the_work) {
   sim_.advance(4900ms);
   EXPECT_EQ(look(id).state, RunState::running);
   sim_.advance(200ms);
-  EXPECT_EQ(look(id).state, RunState::expired) << "not at the next beat: then";
+  EXPECT_EQ(look(id).state, RunState::expired) << "at once, not at the next heartbeat";
   EXPECT_EQ(alive_, 0);
   const store::Run run = look(id);
   EXPECT_GE(*run.finished_at - *run.started_at, 5s);
@@ -39,7 +39,7 @@ TEST_F(EngineTest, attempts_and_the_waits_between_them_share_the_time_of_their_r
   EXPECT_LE(*run.finished_at - run.created_at, 20s + 50ms) << "no attempt and no wait goes over it";
 }
 
-TEST_F(EngineTest, a_wall_clock_that_jumps_ends_nothing_and_hurries_nothing) {
+TEST_F(EngineTest, a_jump_of_the_wall_clock_ends_no_run_and_shortens_no_wait) {
   add_agent("a", OnCrash::rerun);
   decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
   start();
@@ -58,7 +58,7 @@ TEST_F(EngineTest, a_wall_clock_that_jumps_ends_nothing_and_hurries_nothing) {
   sim_.advance(20s);
   EXPECT_EQ(look(running).state, RunState::running);
   EXPECT_EQ(look(later.id).hold, domain::Hold::delay);
-  slept_ += 3min;  // which counts for a delay, and not for a budget
+  slept_ += 3min;  // counts for a delay, not for a budget
   sim_.advance(5s);
   EXPECT_EQ(look(later.id).state, RunState::running);
   sim_.advance(10min - 3 * 90s - 26s);
@@ -67,7 +67,7 @@ TEST_F(EngineTest, a_wall_clock_that_jumps_ends_nothing_and_hurries_nothing) {
   EXPECT_EQ(look(running).state, RunState::expired);
 }
 
-TEST_F(EngineTest, what_a_host_says_whose_clock_is_wrong_lasts_as_long_as_it_says) {
+TEST_F(EngineTest, durations_of_a_host_with_a_wrong_clock_hold) {
   add_agent("a", OnCrash::rerun, "account:x");
   for (const Duration skew : {Duration(-2min), Duration(2min)}) {
     const domain::System host{
@@ -97,7 +97,7 @@ TEST_F(EngineTest, what_a_host_says_whose_clock_is_wrong_lasts_as_long_as_it_say
   }
 }
 
-TEST_F(EngineTest, tokens_that_are_used_up_end_the_work) {
+TEST_F(EngineTest, ends_the_work_when_the_tokens_are_used_up) {
   add_agent("a", OnCrash::rerun);
   registry_["a"].budget.tokens = 100;
   decide_ = [](const domain::WorkOrder&) { return Script{.takes = 10s, .outcome = {}, .uses = 101}; };
@@ -203,7 +203,7 @@ TEST_F(EngineTest, children_that_run_at_once_draw_on_one_budget) {
   }
   EXPECT_EQ(used(head), 120) << "over it by what one attempt used between two reports";
   sim_.advance(10s);
-  EXPECT_EQ(look(other).state, RunState::succeeded) << "it is not of that family";
+  EXPECT_EQ(look(other).state, RunState::succeeded) << "it belongs to another family";
   EXPECT_EQ(used(head), 120);
 }
 
@@ -220,7 +220,7 @@ TEST_F(EngineTest, a_family_of_more_than_a_page_draws_on_one_budget) {
   };
   constexpr std::size_t kWorkers = 50;
   start(kWorkers, [](EngineOptions& options) {
-    options.retention = 5s;  // most of them are forgotten before the budget is used up
+    options.retention = 5s;  // most of them are pruned before the budget is used up
     options.prune_every = 1s;
   });
   LocalFleet fleet(
@@ -238,7 +238,7 @@ TEST_F(EngineTest, a_family_of_more_than_a_page_draws_on_one_budget) {
   std::size_t begun = 0;
   for (const auto& child : children) begun += child && begun_[child->id] > 0 ? 1 : 0;
   EXPECT_EQ(look(head).state, RunState::expired) << begun << " of them began";
-  EXPECT_LT(get(store_.stats()).runs[RunState::succeeded], 1000U) << "they were to be forgotten";
+  EXPECT_LT(get(store_.stats()).runs[RunState::succeeded], 1000U) << "most were pruned";
   EXPECT_GT(used(head), 4500);
   EXPECT_LE(used(head), 4500 + 4 * static_cast<std::int64_t>(kWorkers));
   EXPECT_EQ(used(head), 4 * static_cast<std::int64_t>(begun)) << "none that began is left out";
@@ -282,7 +282,7 @@ TEST_F(EngineTest, processes_that_carry_one_family_draw_on_one_budget) {
   sim_.settle();
 }
 
-TEST_F(EngineTest, no_attempt_begins_when_others_have_used_up_what_it_draws_on) {
+TEST_F(EngineTest, no_attempt_begins_when_the_shared_budget_is_used_up) {
   add_agent("head", OnCrash::rerun);
   add_agent("child", OnCrash::rerun);
   registry_["head"].budget.tokens = 100;
@@ -312,7 +312,7 @@ TEST_F(EngineTest, no_attempt_begins_when_others_have_used_up_what_it_draws_on) 
   EXPECT_EQ(look(head).state, RunState::running);
 }
 
-TEST_F(EngineTest, what_the_host_lacks_for_a_moment_costs_no_attempt) {
+TEST_F(EngineTest, a_brief_shortage_of_the_host_uses_no_attempt) {
   add_agent("a", OnCrash::doubt);
   registry_["a"].budget.attempts = 1;
   int refused = 0;
@@ -332,7 +332,7 @@ TEST_F(EngineTest, what_the_host_lacks_for_a_moment_costs_no_attempt) {
   EXPECT_EQ(look(id).attempt, 1U);
 }
 
-TEST_F(EngineTest, what_can_never_begin_fails_at_once) {
+TEST_F(EngineTest, a_run_that_can_never_begin_fails_at_once) {
   add_agent("a", OnCrash::rerun);
   decide_ = [](const domain::WorkOrder&) {
     return Script{.outcome = {}, .does_not_begin = Error(Errc::invalid, "there is no such program")};

@@ -1,4 +1,4 @@
-// An engine whose store takes nothing, as on a full disk: it says so, keeps what fits, and ends when it is told to.
+// An engine whose store accepts nothing, as on a full disk: it reports that, buffers what fits, and drains.
 #include "engine/engine_world.hpp"
 #include "fleet/local_fleet.hpp"
 #include "pool/recorder.hpp"
@@ -52,7 +52,7 @@ class FullStoreTest : public EngineTest, protected domain::Log {
   std::vector<std::string> said_;
 };
 
-TEST_F(FullStoreTest, what_an_agent_says_shows_that_the_store_is_full) {
+TEST_F(FullStoreTest, output_of_an_agent_reveals_the_full_store) {
   says_ = 5 << 20;
   store_.full = false;
   const std::string id = begin_one();
@@ -74,7 +74,7 @@ TEST_F(FullStoreTest, what_an_agent_says_shows_that_the_store_is_full) {
   EXPECT_EQ(get(store_.output(other)).bytes, 5U << 20) << "soon enough, nothing is missing";
 }
 
-TEST_F(FullStoreTest, output_that_can_not_be_stored_in_time_is_dropped_and_the_run_tells_how_much) {
+TEST_F(FullStoreTest, output_that_can_not_be_stored_in_time_is_dropped_and_counted) {
   constexpr std::size_t kSaid = (7 << 20) + 7;
   says_ = kSaid;
   takes_ = 5min;
@@ -96,7 +96,7 @@ TEST_F(FullStoreTest, output_that_can_not_be_stored_in_time_is_dropped_and_the_r
   EXPECT_TRUE(was_logged("output dropped"));
 }
 
-TEST_F(FullStoreTest, a_cancel_ends_the_work_and_says_that_it_is_not_recorded) {
+TEST_F(FullStoreTest, a_cancel_ends_the_work_and_reports_that_it_is_not_recorded) {
   for (const bool from_the_start : {false, true}) {
     says_ = from_the_start ? 5 << 20 : 0;
     store_.full = false;
@@ -163,7 +163,7 @@ TEST_F(FullStoreTest, a_drain_ends_the_processes_and_itself_and_counts_what_is_n
     EXPECT_EQ(engine_->phase(), Phase::stopped);
     EXPECT_TRUE(ended_);
     EXPECT_EQ(engine_->drained().unrecorded, 1U);
-    EXPECT_TRUE(was_logged("leaving before the store knows"));
+    EXPECT_TRUE(was_logged("exiting before the store has recorded"));
     EXPECT_EQ(look(id).state, RunState::running) << "the lease ends, and it comes back";
     store_.full = false;
     (void)get(store_.tick());
@@ -183,8 +183,8 @@ TEST_F(FullStoreTest, a_drain_waits_for_a_store_that_comes_back_in_time) {
   EXPECT_EQ(look(id).state, RunState::queued);
 }
 
-TEST_F(FullStoreTest, what_was_not_begun_when_it_is_told_to_stop_does_not_wait_for_the_store) {
-  add_agent("marked", OnCrash::resume);  // the store has to know before it begins
+TEST_F(FullStoreTest, a_drain_does_not_wait_for_the_store_to_begin_a_run) {
+  add_agent("marked", OnCrash::resume);  // the store must record the mark before it begins
   start();
   store_.full = true;
   const std::string id = submit("marked");

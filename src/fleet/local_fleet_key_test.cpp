@@ -1,4 +1,4 @@
-// A key of idempotency stands for what was asked for, whatever the agent's file has become since.
+// An idempotency key stands for the submission, however the agent's file has changed since.
 #include "agent/text.hpp"
 #include "domain/bounds.hpp"
 #include "engine/engine_world.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace engine;
 
-/// Keeps what it is given to write.
+/// Records what it writes.
 class KeepingRunCodec final : public pool::RunCodec {
  public:
   [[nodiscard]] std::string write(const domain::RunInput& input) const override {
@@ -61,7 +61,7 @@ class KeyTest : public EngineTest {
     submissions.push_back(std::move(asked));
     return get(fleet_.submit(std::move(submissions))).front();
   }
-  /// The key is known, and stands for this run.
+  /// Expects that the key names this run.
   void expect_known(const std::string& id, Submission asked) {
     const auto again = ask(std::move(asked));
     ASSERT_TRUE(again) << again.error().describe();
@@ -80,7 +80,7 @@ class KeyTest : public EngineTest {
                     {}};
 };
 
-TEST_F(KeyTest, the_same_submission_is_the_same_run_whatever_became_of_the_agent) {
+TEST_F(KeyTest, the_same_submission_gives_the_same_run_after_the_agent_changed) {
   const auto first = ask(submission({"42"}));
   ASSERT_TRUE(first);
   EXPECT_TRUE(first->created);
@@ -101,7 +101,8 @@ TEST_F(KeyTest, the_same_submission_is_the_same_run_whatever_became_of_the_agent
   for (const char* const other : {"43", ""}) expect_refused(first->id, submission({other}));
   Submission unknown = submission({"42"});
   unknown.key = "new";
-  EXPECT_EQ(ask(unknown).error().code(), Errc::invalid) << "a key that is not known asks for what is not there";
+  EXPECT_EQ(ask(unknown).error().code(), Errc::invalid)
+      << "an unknown key submits a run of an agent that does not exist";
 }
 
 TEST_F(KeyTest, another_submission_is_refused) {
@@ -122,7 +123,7 @@ TEST_F(KeyTest, another_submission_is_refused) {
   expect_known(first->id, submission({"42"}));
 }
 
-TEST_F(KeyTest, when_and_within_which_bounds_is_no_part_of_it) {
+TEST_F(KeyTest, priority_deadline_delay_and_budget_are_not_compared) {
   const auto first = ask(submission({"42"}));
   ASSERT_TRUE(first);
   Submission again = submission({"42"});
@@ -136,7 +137,7 @@ TEST_F(KeyTest, when_and_within_which_bounds_is_no_part_of_it) {
   expect_known(first->id, words);
 }
 
-TEST_F(KeyTest, a_key_of_the_agent_by_default_is_known_when_that_is_another) {
+TEST_F(KeyTest, a_key_of_the_default_agent_survives_a_new_default) {
   add_agent("answer", OnCrash::rerun);
   add_agent("reply", OnCrash::rerun);
   for (const char* const name : {"answer", "reply"}) registry_[name].agent.args = {argument("query", {})};
@@ -182,7 +183,7 @@ TEST_F(KeyTest, a_known_key_costs_nothing_of_the_parents_budget) {
   EXPECT_EQ(ask(below).error().code(), Errc::exhausted);
 }
 
-TEST_F(KeyTest, texts_that_a_run_is_found_by_have_bounds) {
+TEST_F(KeyTest, texts_that_identify_a_run_are_bounded) {
   struct Bound {
     const char* name;
     std::string Submission::* text;

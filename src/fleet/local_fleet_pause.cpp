@@ -1,4 +1,4 @@
-// Those members of LocalFleet that pause, and that let go on what is paused or parked.
+// LocalFleet: pause and resume limits, answer parked runs.
 #include "agent/text.hpp"
 #include "domain/bounds.hpp"
 #include "fleet/local_fleet.hpp"
@@ -13,8 +13,8 @@ bool is_parked_on_limit(const store::Why& why) noexcept {
   return (why.reason == store::WaitReason::person || why.reason == store::WaitReason::quota) && !why.limit.empty();
 }
 
-/// With the limit on which it is parked: a run that goes on behind an account that stays paused would not move, and
-/// neither would any other. To end the pause wakes all that are parked on it, this run among them.
+/// Resumes the limit on which the run is parked: while the account stays paused, neither this run nor any other on it
+/// could begin. Ending the pause wakes all runs parked on the limit, this one included.
 Task<Result<>> LocalFleet::answer(std::string id) {
   STINT_CO_TRY(const RunView found, co_await must_find(std::move(id)));
   STINT_CO_TRY(const std::vector<store::Why> reasons, co_await parts_.store.why(found.run.id));
@@ -34,7 +34,7 @@ Task<Result<>> LocalFleet::answer(std::string id) {
   co_return Result<>();
 }
 
-/// One that the store can pause: a name that was mistyped must not make a new one.
+/// A limit that the store knows: a mistyped name must not create a new one.
 Task<Result<store::LimitState>> LocalFleet::must_know(const std::string& limit) {
   STINT_CO_TRY(const auto known, co_await parts_.store.limits());
   const auto found = std::ranges::find(known, limit, &store::LimitState::name);
@@ -43,7 +43,8 @@ Task<Result<store::LimitState>> LocalFleet::must_know(const std::string& limit) 
                                     "' in the store. `stint limits` lists them");
 }
 
-/// An agent that has never run is unknown to the store, and its limits with it.
+/// Defines the limit in the store, if an agent takes it: agents that have never run are not in the store, nor their
+/// limits.
 Task<Result<>> LocalFleet::make_known(const std::string& limit) {
   STINT_CO_TRY(const auto known, co_await parts_.store.limits());
   if (std::ranges::find(known, limit, &store::LimitState::name) != known.end()) co_return Result<>();
@@ -59,7 +60,7 @@ Task<Result<>> LocalFleet::make_known(const std::string& limit) {
   if (entries.empty()) {
     co_return fail(Errc::invalid, "no agent here takes the limit '" +
                                       agent::excerpt(limit, domain::kShownNameBytesMax) +
-                                      "', and a pause holds back runs of agents only. `stint agents` lists them");
+                                      "', and a pause holds back only runs of agents. `stint agents` lists them");
   }
   co_return co_await parts_.store.define(std::move(entries));
 }

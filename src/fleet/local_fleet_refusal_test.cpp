@@ -1,5 +1,5 @@
-// What an engine does when the store refuses something for good, or its own claim got lost: no run may stay `running`
-// with nobody who carries it.
+// What an engine does when the store permanently refuses something, or the answer to a claim was lost: no run may stay
+// `running` while no node carries it.
 #include "engine/engine_world.hpp"
 #include "fleet/local_fleet.hpp"
 
@@ -28,12 +28,12 @@ TEST_F(EngineTest, a_result_that_the_store_refuses_ends_its_run_all_the_same) {
   const std::string id = submit("a");
   sim_.advance(5s);
   EXPECT_EQ(look(id).state, RunState::failed);
-  EXPECT_TRUE(look(id).error.contains("it succeeded, but the store refused its result")) << look(id).error;
+  EXPECT_TRUE(look(id).error.contains("the run succeeded, but the store refused its result")) << look(id).error;
   EXPECT_EQ(begun_[id], 1U);
-  EXPECT_TRUE(engine_->why_unready().empty()) << "one text says nothing about the store";
+  EXPECT_TRUE(engine_->why_unready().empty()) << "one refused text does not make the store unusable";
 }
 
-TEST_F(EngineTest, a_retry_that_the_store_refuses_is_lost_and_not_begun_anew) {
+TEST_F(EngineTest, a_retry_that_the_store_refuses_is_lost_and_does_not_begin_again) {
   add_agent("doubts", OnCrash::doubt);
   add_agent("resumes", OnCrash::resume);
   start();
@@ -47,7 +47,7 @@ TEST_F(EngineTest, a_retry_that_the_store_refuses_is_lost_and_not_begun_anew) {
   EXPECT_FALSE(look(resumes).error.empty());
 }
 
-TEST_F(EngineTest, a_settlement_after_a_sleep_waits_for_the_next_beat) {
+TEST_F(EngineTest, a_settlement_after_a_sleep_waits_for_the_next_heartbeat) {
   add_agent("a", OnCrash::rerun);
   start();
   std::string silent;
@@ -63,7 +63,7 @@ TEST_F(EngineTest, a_settlement_after_a_sleep_waits_for_the_next_beat) {
   sim_.advance(10s);
   EXPECT_EQ(look(id).state, RunState::running);
   EXPECT_EQ(alive_, 0) << "the work itself has ended";
-  store_.asleep = false;  // the beat has told
+  store_.asleep = false;  // the heartbeat has renewed the lease
   sim_.advance(5s);
   EXPECT_EQ(look(id).state, RunState::succeeded);
   EXPECT_EQ(get(store_.output(id)).head, "onetwo") << "and nothing that it said was lost";
@@ -123,8 +123,8 @@ TEST_F(EngineTest, a_doubt_that_can_not_be_marked_is_not_repeated) {
   EXPECT_EQ(begun_[doubts] + begun_[resumes], 2U);
 }
 
-/// The claim was done, and its answer can't be read: the run is owned by a process that knows nothing of it.
-TEST_F(EngineTest, what_is_owned_and_not_carried_is_settled_as_lost) {
+/// The claim succeeded but its answer was lost: a process owns a run that it does not carry.
+TEST_F(EngineTest, a_run_that_is_owned_but_not_carried_is_settled_as_lost) {
   add_agent("again", OnCrash::rerun);
   add_agent("once", OnCrash::doubt);
   store_.claims_garbled = 2;
@@ -136,12 +136,12 @@ TEST_F(EngineTest, what_is_owned_and_not_carried_is_settled_as_lost) {
   sim_.advance(15s);
   EXPECT_EQ(look(again).state, RunState::succeeded);
   EXPECT_EQ(begun_[again], 1U);
-  EXPECT_EQ(look(once).state, RunState::in_doubt) << "nobody can tell that it was not begun";
+  EXPECT_EQ(look(once).state, RunState::in_doubt) << "whether it began is unknown";
   EXPECT_FALSE(look(once).error.empty());
   EXPECT_EQ(begun_[once], 0U);
 }
 
-TEST_F(EngineTest, what_was_settled_as_lost_is_not_begun_by_an_answer_from_before) {
+TEST_F(EngineTest, a_late_answer_does_not_begin_a_run_that_was_settled_as_lost) {
   add_agent("a", OnCrash::rerun);
   store_.claims_garbled = 1;
   start();
@@ -158,7 +158,7 @@ TEST_F(EngineTest, what_was_settled_as_lost_is_not_begun_by_an_answer_from_befor
   EXPECT_EQ(begun_[other], 1U);
 }
 
-TEST_F(EngineTest, a_cancel_of_what_nobody_carries_is_answered) {
+TEST_F(EngineTest, a_cancel_of_a_run_that_is_not_carried_is_answered) {
   add_agent("a", OnCrash::rerun);
   store_.claims_garbled = 1;
   start();
@@ -169,7 +169,7 @@ TEST_F(EngineTest, a_cancel_of_what_nobody_carries_is_answered) {
   EXPECT_EQ(look(id).state, RunState::cancelled);
 }
 
-TEST_F(EngineTest, a_drain_leaves_nothing_behind_that_nobody_carries) {
+TEST_F(EngineTest, a_drain_settles_runs_that_are_owned_but_not_carried) {
   add_agent("a", OnCrash::rerun);
   store_.claims_garbled = 1;
   start();

@@ -1,4 +1,4 @@
-// Those members of LocalFleet that take submissions.
+// LocalFleet: submissions, idempotency keys, budgets of parents, retry.
 #include "agent/agent_file.hpp"
 #include "agent/arguments.hpp"
 #include "agent/template.hpp"
@@ -7,8 +7,8 @@
 #include "domain/budget_rule.hpp"
 #include "domain/run_id.hpp"
 #include "domain/trace.hpp"
-#include "fleet/asked.hpp"
 #include "fleet/local_fleet.hpp"
+#include "fleet/request_digest.hpp"
 #include "fleet/submission_text.hpp"
 #include "project/snapshot.hpp"
 
@@ -21,14 +21,14 @@ using namespace std::chrono_literals;
 using domain::RunState;
 
 constexpr Duration kComeAgain = 2s;
-constexpr std::size_t kPromptTitleMax = 80;  // bytes, of one that is made from a prompt
+constexpr std::size_t kPromptTitleMax = 80;  // bytes of a title made from a prompt
 
 Error key_is_used(const std::string& key, const std::string& run) {
   return {Errc::conflict, "idempotency key '" + agent::excerpt(key, domain::kShownNameBytesMax) +
                               "' was already used by run '" + run + "' with a different request. Use another key"};
 }
 
-/// What does not fit is cut off between two characters.
+/// Cuts between two characters.
 std::string cut_to(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return std::string(text);
   constexpr std::string_view kMore = "…";
@@ -37,20 +37,21 @@ std::string cut_to(std::string_view text, std::size_t bytes_max) {
   return std::string(text.substr(0, end)).append(kMore);
 }
 
-/// Of a prompt, as a title.
+/// The title of a run from its prompt.
 std::string first_line(std::string_view text) { return cut_to(text.substr(0, text.find('\n')), kPromptTitleMax); }
 
-/// Whether the driver that a submission names can carry that agent.
+/// Fails if the driver that a submission names can't carry the agent.
 Result<> check_driver(const std::string& driver, const domain::Agent& agent) {
   const domain::DriverDescriptor* const known = domain::find_driver(driver);
   if (known == nullptr) return fail(Errc::invalid, domain::why_no_driver(agent::excerpt(driver)));
   if (known->runs_command && agent.command.empty()) {
-    return fail(Errc::invalid, "'driver' is " + driver + ", but the file of '" + agent.name + "' has no command");
+    return fail(Errc::invalid,
+                "driver '" + driver + "' needs a command, and the file of agent '" + agent.name + "' has none");
   }
   return {};
 }
 
-/// Fails if the run's budget would only be counted, and not held.
+/// Fails if the driver could only count the run's budget, not enforce it.
 Result<> check_budget(const Submission& submission, const project::AgentSpec& spec, bool bounds_day) {
   if (spec.agent.driver == nullptr) return {};
   const domain::DriverDescriptor& driver = project::driver_of(spec.agent, submission.driver);
@@ -63,10 +64,10 @@ Result<> check_budget(const Submission& submission, const project::AgentSpec& sp
   return {};
 }
 
-/// What the kernel takes for one word of a command line (MAX_ARG_STRLEN), without the byte that ends it.
+/// The kernel's bound for one word of a command line (MAX_ARG_STRLEN), without the terminating byte.
 constexpr std::size_t kWordMax = 131'071;
 
-/// A command that can't be started is better refused than accepted and failed.
+/// Refuses a command that the kernel could not start, before the run is accepted.
 Result<> check_command(const std::vector<std::string>& command, const domain::ArgumentValues& args) {
   const auto longest = std::ranges::max_element(command, {}, &std::string::size);
   if (longest == command.end() || longest->size() <= kWordMax) return {};
@@ -80,11 +81,11 @@ Result<> check_command(const std::vector<std::string>& command, const domain::Ar
     size = bytes;
   }
   return fail(Errc::invalid, "the argument '" + agent::excerpt(name) + "' makes a word of " +
-                                 std::to_string(longest->size()) + " bytes in the command, which can have " +
-                                 std::to_string(kWordMax) + ". Give it the name of a file");
+                                 std::to_string(longest->size()) + " bytes in the command; the kernel allows " +
+                                 std::to_string(kWordMax) + ". Pass the name of a file instead");
 }
 
-/// Fails if a template can't be filled, or not so that it can be started.
+/// Fails if a template can't be filled, or the resulting command could not be started.
 Result<std::string> title_of(const domain::Agent& agent, const std::string& prompt,
                              const domain::ArgumentValues& args) {
   if (prompt.empty()) {
@@ -106,14 +107,14 @@ Result<> LocalFleet::may_submit() const {
   return fail(Error(Errc::closed, Retry::safe, "this daemon is draining and takes no new runs").after(kComeAgain));
 }
 
-/// Takes out of the submission what it is made of.
+/// Moves texts out of the submission.
 Result<store::NewRun> LocalFleet::prepare(Submission&& submission, BudgetsAbove above) const {
   const project::AgentRegistry& registry = parts_.registry();
   domain::RunInput input;
-  if (!submission.key.empty()) input.asked = asked(submission);
+  if (!submission.key.empty()) input.asked = request_digest(submission);
   if (submission.agent == domain::kPromptAgent) {
-    return fail(Errc::invalid,
-                "'" + submission.agent + "' is reserved for runs without an agent: name none, and give a prompt (-p)");
+    return fail(Errc::invalid, "agent name '" + submission.agent +
+                                   "' is reserved for runs of a prompt: leave out the agent and use -p");
   }
   std::string name = submission.agent.empty() ? std::string(domain::kPromptAgent) : std::move(submission.agent);
   const auto found = registry.find(name);
@@ -157,7 +158,7 @@ Result<store::NewRun> LocalFleet::prepare(Submission&& submission, BudgetsAbove 
   run.deadline_in = submission.deadline;
   run.budget = submission.budget.time ? submission.budget.time : spec.budget.time;
   if (run.budget && *run.budget <= Duration::zero()) {
-    return fail(Errc::invalid, "with a budget of no time nothing could begin");
+    return fail(Errc::invalid, "the time budget must be greater than zero");
   }
   run.on_crash = spec.on_crash;
   if (submission.kept && parts_.engine != nullptr) run.kept_for = parts_.engine->owner();
@@ -165,17 +166,17 @@ Result<store::NewRun> LocalFleet::prepare(Submission&& submission, BudgetsAbove 
   return run;
 }
 
-/// What a run asks of others it pays from its own budget: they get no more than is left of it.
+/// A child draws on its parent's budget: limits the submission to what is left of it.
 Task<Result<LocalFleet::BudgetsAbove>> LocalFleet::bound_by_parent(Submission& submission) {
   STINT_CO_TRY(const RunView parent, co_await must_find(submission.parent));
-  submission.parent = parent.run.id;  // it may have been named by a beginning of it
+  submission.parent = parent.run.id;  // the full id; the caller may have sent a prefix
   if (submission.trace.empty()) submission.trace = parent.input.trace;
   BudgetsAbove above = budgets_of(parent);
   STINT_CO_CHECK(co_await bound_by(submission, above));
   co_return above;
 }
 
-/// On which what the run asks for draws.
+/// The budgets on which children of the run draw.
 LocalFleet::BudgetsAbove LocalFleet::budgets_of(const RunView& parent) const {
   BudgetsAbove above = parent.input.budgets_above;
   const auto spec = parts_.registry().find(parent.run.agent);
@@ -206,12 +207,12 @@ Task<Result<>> LocalFleet::bound_by(Submission& submission, const BudgetsAbove& 
     }
   }
   const bool spent = submission.budget.tokens.value_or(1) <= 0 || submission.budget.cost_micros.value_or(1) <= 0;
-  if (spent) co_return fail(Errc::exhausted, "the budget of the run that asks for it is used up");
+  if (spent) co_return fail(Errc::exhausted, "the budget of the parent run is used up");
   co_return Result<>();
 }
 
-/// An engine has told the store of its agents. Without one, those that the store knows stay as they are: somebody else
-/// may carry their runs, by his own files.
+/// Defines agents that the store does not know. With an engine there is nothing to do: it has defined its agents.
+/// Without one, existing entries stay as they are: a daemon may carry their runs, by its own files.
 Task<Result<>> LocalFleet::define_missing(const std::vector<store::NewRun>& runs) {
   STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await parts_.store.agents());
   std::vector<store::AgentEntry> missing;
@@ -224,7 +225,8 @@ Task<Result<>> LocalFleet::define_missing(const std::vector<store::NewRun>& runs
   co_return co_await parts_.store.define(std::move(missing));
 }
 
-/// An engine tells the store of agents, not of variants that nobody has used: their accounts would be listed for all.
+/// Defines variants when they are first used. The engine defines only agents: else the accounts of unused variants
+/// would be listed.
 Task<Result<>> LocalFleet::define_variants(const std::vector<store::NewRun>& runs) {
   std::vector<store::AgentEntry> entries;
   for (const store::NewRun& run : runs) {
@@ -236,7 +238,7 @@ Task<Result<>> LocalFleet::define_variants(const std::vector<store::NewRun>& run
   }
   if (entries.empty()) co_return Result<>();
   STINT_CO_CHECK(co_await parts_.store.define(entries));
-  for (store::AgentEntry& each : entries) {  // not before: another submit may come meanwhile
+  for (store::AgentEntry& each : entries) {  // only after the await: another submit may run meanwhile
     std::string name = each.name;
     lanes_defined_.insert_or_assign(std::move(name), std::move(each));
   }
@@ -263,11 +265,11 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
     }
     Result<BudgetsAbove> above = submission.budgets_above;
     if (!submission.parent.empty()) above = co_await bound_by_parent(submission);
-    const bool has_key = !submission.key.empty();  // then it may have to be compared with what the key meant before
+    const bool has_key = !submission.key.empty();  // then it may have to be compared with an earlier submission
     Result<store::NewRun> run = !above    ? Result<store::NewRun>(fail(std::move(above).error()))
                                 : has_key ? prepare(Submission(submission), std::move(*above))
                                           : prepare(std::move(submission), std::move(*above));
-    // What the run of a known key was made from may have changed, or be gone; or it is in another variant.
+    // The key may name an existing run whose agent file has changed or is gone since, or a run of another variant.
     if (has_key) {
       Result<std::optional<std::string>> known = co_await find_by_key(submission);
       if (!known || *known) {
@@ -287,14 +289,15 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   if (runs.empty()) co_return answers;
   STINT_CO_CHECK(parts_.engine == nullptr ? co_await define_missing(runs) : co_await define_variants(runs));
   auto accepted = co_await parts_.store.enqueue(runs);
-  // Ids were made here, so that what was not answered can be asked again.
+  // Ids are generated here, so that a submission without an answer can be repeated safely.
   if (!accepted && accepted.error().retry() == Retry::unknown)
     accepted = co_await parts_.store.enqueue(std::move(runs));
-  if (parts_.engine != nullptr) parts_.engine->store_health().heard(pool::StoreHealth::Call::write, accepted);
+  if (parts_.engine != nullptr) parts_.engine->store_health().record(pool::StoreHealth::Call::write, accepted);
   if (!accepted) co_return fail(std::move(accepted).error());
   for (std::size_t i = 0; i < places.size(); ++i) {
     Result<store::Accepted>& each = (*accepted)[i];
-    if (each && !each->created && !submissions[places[i]].key.empty()) {  // a twin came between
+    if (each && !each->created &&
+        !submissions[places[i]].key.empty()) {  // a concurrent submission with the same key came first
       Result<> same;
       Result<RunView> twin = co_await must_find(each->id);
       if (!twin) {
@@ -316,30 +319,30 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   co_return answers;
 }
 
-/// The run that the submission's key stands for, if there is one. A key stands for one submission: with another one it
-/// is refused. Neither the agent's file nor its arguments have to be what they were.
+/// The run that already has the submission's key, if any. Refuses a key that was used with a different submission. The
+/// agent's file and its arguments may have changed since.
 Task<Result<std::optional<std::string>>> LocalFleet::find_by_key(const Submission& submission) {
   const std::string agent = submission.agent_by_default ? std::string()
                             : submission.agent.empty()  ? std::string(domain::kPromptAgent)
                                                         : submission.agent;
-  // Of any agent, since it may be in any variant of this one: the index begins with the key.
+  // Searches all agents, since the run may be in any variant of this one: the index begins with the key.
   STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.with_key({}, submission.key));
   if (!agent.empty()) std::erase_if(runs, [&](const store::Run& run) { return project::agent_of(run.agent) != agent; });
   std::string other;  // the run of a different submission
   for (store::Run& run : runs) {
     const RunView known = view(std::move(run));
     if (is_same(known, submission)) co_return known.run.id;
-    // A submission that names the agent may have the same key as one for the agent by default.
+    // One submission may name the agent, another with the same key rely on the default agent.
     if (known.run.agent == submission.agent || !submission.agent_by_default) other = known.run.id;
   }
   if (!other.empty()) co_return fail(key_is_used(submission.key, other));
   co_return std::nullopt;
 }
 
-/// The same was asked for, or what it comes to now is the same: values may be named in one submission and in order in
-/// another.
+/// Whether the digests are equal, or the resolved arguments are: one submission may name values that another passes in
+/// order.
 bool LocalFleet::is_same(const RunView& known, const Submission& submission) const {
-  if (!known.input.asked.empty() && known.input.asked == asked(submission)) return true;
+  if (!known.input.asked.empty() && known.input.asked == request_digest(submission)) return true;
   if (known.run.agent != (submission.agent.empty() ? domain::kPromptAgent : std::string_view(submission.agent)))
     return false;
   const Result<store::NewRun> run = prepare(Submission(submission), {});
@@ -349,8 +352,8 @@ bool LocalFleet::is_same(const RunView& known, const Submission& submission) con
          input->driver == known.input.driver && input->model == known.input.model && run->session == known.run.session;
 }
 
-/// What a child repeats is paid from the same budgets: it is a child again while its parent runs, and else gets no more
-/// than its parents left.
+/// The retry of a child draws on the same budgets: it is a child again while its parent runs, else it gets no more than
+/// its ancestors left.
 Task<Result<>> LocalFleet::place_below(const RunView& before, Submission& submission) {
   if (!before.run.parent.empty()) {
     STINT_CO_TRY(const auto parent, co_await find(before.run.parent));
@@ -364,10 +367,9 @@ Task<Result<>> LocalFleet::place_below(const RunView& before, Submission& submis
 Task<Result<Submitted>> LocalFleet::retry(std::string id) {
   STINT_CO_TRY(const RunView before, co_await must_find(std::move(id)));
   if (!domain::is_finished(before.run.state)) {
-    co_return fail(Errc::conflict,
-                   "'" + before.run.id + "' is " + std::string(to_string(before.run.state)) +
-                       ": only what has ended can be run again" +
-                       (before.run.state == RunState::in_doubt ? "; `stint resolve` settles a doubt" : ""));
+    co_return fail(Errc::conflict, "'" + before.run.id + "' is " + std::string(to_string(before.run.state)) +
+                                       ": only an ended run can be retried" +
+                                       (before.run.state == RunState::in_doubt ? "; `stint resolve` settles it" : ""));
   }
   Submission submission;
   submission.agent = before.run.agent == domain::kPromptAgent ? std::string() : before.run.agent;

@@ -8,7 +8,7 @@ namespace {
 
 using namespace engine;
 
-TEST_F(EngineTest, who_waits_for_a_run_that_is_handed_back_is_sent_away) {
+TEST_F(EngineTest, a_wait_for_a_run_that_is_handed_back_fails) {
   add_agent("long", OnCrash::rerun);
   decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
   start(1);
@@ -25,7 +25,7 @@ TEST_F(EngineTest, who_waits_for_a_run_that_is_handed_back_is_sent_away) {
   sim_.advance(9s);
   EXPECT_TRUE(answers.empty());
   sim_.advance(1100ms);
-  ASSERT_EQ(answers.size(), 2U) << "also who waits for one that was never begun";
+  ASSERT_EQ(answers.size(), 2U) << "also the wait for a run that never began";
   for (const auto& [id, answer] : answers) {
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error(), Errc::unavailable);
@@ -65,7 +65,7 @@ TEST_F(EngineTest, a_wait_ends_with_the_run_and_leaves_no_subscriber) {
   EXPECT_EQ(engine_->changes().subscribers(), 0U);
 }
 
-TEST_F(EngineTest, who_waits_for_a_limit_is_told_who_holds_it) {
+TEST_F(EngineTest, a_run_that_waits_for_a_limit_names_its_holders) {
   add_agent("a", OnCrash::rerun);
   decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}, .tools = false}; };
   start();
@@ -100,7 +100,7 @@ TEST_F(EngineTest, who_waits_for_a_limit_is_told_who_holds_it) {
   EXPECT_EQ(limits.front().home, "host");
 }
 
-TEST_F(EngineTest, what_is_kept_for_one_engine_no_other_takes_until_it_is_gone) {
+TEST_F(EngineTest, a_run_kept_for_one_engine_is_taken_by_no_other_until_that_is_gone) {
   add_agent("a");
   const std::string id = "keptkeptkept";
   start(1, [&](EngineOptions& options) {

@@ -7,7 +7,7 @@ namespace {
 
 using namespace engine;
 
-/// `stint run`, with permits of the host and without: it asks the store now and then, not all the time.
+/// `stint run`, with permits of the host and without: it polls the store rarely.
 class OneRun : public EngineTest, public testing::WithParamInterface<bool> {
  protected:
   void wait_behind(const std::function<void()>& block, const std::function<void()>& unblock) {
@@ -29,7 +29,7 @@ class OneRun : public EngineTest, public testing::WithParamInterface<bool> {
     EXPECT_LT(store_.finds - finds, 140U);
     unblock();
     sim_.advance(300ms);
-    EXPECT_EQ(begun_[id], 1U) << "the store told that something has changed";
+    EXPECT_EQ(begun_[id], 1U) << "the store notified a change";
     sim_.advance(5s);
     EXPECT_EQ(look(id).state, RunState::succeeded);
   }
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Permits, OneRun, testing::Bool(),
 
 /// A heavy request on a limit that lighter runs share and never leave free.
 class Heavy : public EngineTest, public testing::WithParamInterface<bool> {};
-TEST_P(Heavy, gets_its_turn_in_a_crowd_of_light_ones) {
+TEST_P(Heavy, gets_its_turn_among_light_requests) {
   add_agent("light", OnCrash::rerun);
   add_agent("heavy", OnCrash::rerun);
   if (GetParam()) limit_.emplace("host", 20);
@@ -96,8 +96,8 @@ TEST_P(Heavy, gets_its_turn_in_a_crowd_of_light_ones) {
 INSTANTIATE_TEST_SUITE_P(Permits, Heavy, testing::Bool(),
                          [](const auto& info) { return std::string(info.param ? "of_the_host" : "none"); });
 
-/// One rate limit, and runs that take hours: the account is tried by one, and by more as soon as the provider answers.
-TEST_F(EngineTest, an_account_is_wide_again_when_the_provider_answers_and_not_when_a_run_has_ended) {
+/// One rate limit, and runs that take hours: one run probes the account, more follow as soon as the provider answers.
+TEST_F(EngineTest, an_account_opens_when_the_provider_answers_and_not_when_a_run_ends) {
   add_agent("a", OnCrash::resume, "account:x");
   int limited = 0;
   decide_ = [&](const domain::WorkOrder& order) {
@@ -125,7 +125,7 @@ TEST_F(EngineTest, an_account_is_wide_again_when_the_provider_answers_and_not_wh
   EXPECT_EQ(count(RunState::running), 9U) << "long before the first has ended";
 }
 
-TEST_F(EngineTest, a_retry_keeps_the_priority_and_the_budgets_of_what_it_repeats) {
+TEST_F(EngineTest, a_retry_keeps_the_priority_and_the_budgets_of_its_run) {
   add_agent("parent", OnCrash::rerun);
   add_agent("child", OnCrash::rerun);
   registry_["parent"].budget.tokens = 100;

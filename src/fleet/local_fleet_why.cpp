@@ -1,4 +1,4 @@
-// Why a run waits, as LocalFleet tells it: what the store knows, and what only the process that carries runs does.
+// LocalFleet: why a run waits. Joins the store's reasons with those that only the engine knows.
 #include "fleet/local_fleet.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ using domain::RunState;
 using domain::WaitCause;
 using domain::WaitReason;
 
-constexpr std::uint32_t kParkedLookedAt = 20;  // for the cause of a pause: the latest parked runs
+constexpr std::uint32_t kParkedLookedAt = 20;  // the latest parked runs, searched for the cause of a pause
 
 WaitCause cause_of(store::WaitReason reason) noexcept {
   switch (reason) {
@@ -63,7 +63,7 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
   for (store::Why& each : known) why.reasons.push_back(reason_of(std::move(each)));
   STINT_CO_CHECK(co_await name_causes(why.reasons));
   for (WaitReason& each : why.reasons) {
-    // Parked without an account: an attempt could not begin for want of something on its host, as its error says.
+    // Parked without an account: the attempt could not begin because its host lacks something; the error names it.
     if (each.cause == WaitCause::quota && each.limit.empty()) {
       each.cause = WaitCause::shortage;
       each.detail = found.run.error;
@@ -98,7 +98,7 @@ void LocalFleet::add_reasons_of_queue(const RunView& view, std::vector<WaitReaso
   const auto waiting =
       waits.find(known ? name_in_store(spec->second, view.input.driver, view.input.model) : view.run.agent);
   if (waiting != waits.end()) {
-    // The engine stands in line once for all runs of the agent: for the first of them.
+    // The engine waits in line once per agent, for the first of its runs.
     const auto place = std::ranges::find(reasons, WaitCause::place, &WaitReason::cause);
     const bool first = place == reasons.end() || place->place == 1;
     WaitReason& reason = reasons.emplace_back(waiting->second);
@@ -113,7 +113,7 @@ void LocalFleet::add_reasons_of_queue(const RunView& view, std::vector<WaitReaso
   }
 }
 
-/// The run that was parked last with that limit: its failure paused the limit. None: a person paused it.
+/// The run that was parked last on the limit: its failure paused it. None: a person paused it.
 Task<Result<std::optional<store::Run>>> LocalFleet::cause_of_pause(const std::string& limit) {
   store::Filter filter;
   filter.states = {RunState::parked};

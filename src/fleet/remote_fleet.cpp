@@ -18,22 +18,22 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kLookPatience = 10s;  // a daemon that takes longer to tell what is there has stopped
-constexpr Duration kPatience = 60s;      // with an answer to what changes something
+constexpr Duration kLookPatience = 10s;  // reads: a daemon that takes longer has stopped
+constexpr Duration kPatience = 60s;      // requests that change something
 constexpr int kNotFound = 404, kUnauthorized = 401, kFirstRefusal = 400;
 
 struct Meaning {
   int status;
   Errc code;
 };
-// What the API says by its statuses; the rest is a failure of the daemon's own.
+// Meaning of the API's statuses; any other is a failure of the daemon.
 constexpr std::array kMeanings = {Meaning{400, Errc::invalid},  Meaning{kUnauthorized, Errc::denied},
                                   Meaning{403, Errc::denied},   Meaning{kNotFound, Errc::invalid},
                                   Meaning{409, Errc::conflict}, Meaning{413, Errc::invalid},
                                   Meaning{422, Errc::invalid},  Meaning{429, Errc::full},
                                   Meaning{503, Errc::full},     Meaning{504, Errc::timed_out}};
 
-/// A segment of a path, or a value of a query.
+/// Escapes a path segment or a query value.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -53,8 +53,8 @@ std::string of_run(const std::string& id, std::string_view what = {}) {
 Error remote_error(int status, const std::string& detail, std::optional<Duration> retry_after) {
   const auto found = std::ranges::find(kMeanings, status, &Meaning::status);
   const Errc code = found == kMeanings.end() ? Errc::failed : found->code;
-  std::string what = detail.empty() ? fmt::format("the daemon answered with HTTP {}", status) : detail;
-  if (status == kUnauthorized) what = "the daemon does not know you: put its token into STINT_TOKEN";
+  std::string what = detail.empty() ? fmt::format("the daemon answered HTTP {}", status) : detail;
+  if (status == kUnauthorized) what = "the daemon refused the token: put its token into STINT_TOKEN";
   if (code != Errc::full) return {code, std::move(what)};
   return Error(code, Retry::safe, std::move(what)).after(retry_after.value_or(1s));
 }
@@ -67,7 +67,7 @@ RemoteFleet::RemoteFleet(Reactor& reactor, DaemonLocation place, const domain::S
       say_(std::move(say)),
       system_(system),
       client_(reactor),
-      news_(reactor, client_, [this](const std::string& run) {
+      changes_(reactor, client_, [this](const std::string& run) {
         return request(run.empty() ? "/v1/events" : of_run(run, "/events?output=1"));
       }) {}
 
@@ -94,7 +94,7 @@ Task<Result<net::Reply>> RemoteFleet::ask(Call call) {
   ask.headers.emplace_back("Accept", "application/json");
   if (!call.body.empty()) ask.headers.emplace_back("Content-Type", "application/json");
   if (!call.key.empty()) {
-    if (!net::is_header_text(call.key)) co_return fail(Errc::invalid, "a key is one line of text");
+    if (!net::is_header_text(call.key)) co_return fail(Errc::invalid, "the idempotency key must be one line of text");
     ask.headers.emplace_back("Idempotency-Key", call.key);
   }
   if (!call.traceparent.empty()) ask.headers.emplace_back("traceparent", call.traceparent);
@@ -106,7 +106,7 @@ Task<Result<net::Reply>> RemoteFleet::ask(Call call) {
   const Retry retry = reply.error().retry();
   Error error(code, retry,
               fmt::format("the daemon at {} does not answer. {}", net::shown_url(place_.url), place_.remedy));
-  if (auto found = find_again_()) place_ = std::move(*found);  // for whoever asks again
+  if (auto found = find_again_()) place_ = std::move(*found);  // for the next attempt
   co_return fail(std::move(error).because(reply.error()));
 }
 
@@ -130,7 +130,8 @@ Task<Result<engine::Submitted>> RemoteFleet::submit_one(engine::Submission submi
            .traceparent = submission.trace.empty() ? std::string() : domain::traceparent(submission.trace, "submit")}));
   if (reply.status == kNotFound) {
     const std::string detail = wire::read_problem(reply.body);
-    const std::string_view what = std::string_view(detail).substr(0, detail.find("; GET "));  // a path is no command
+    const std::string_view what =
+        std::string_view(detail).substr(0, detail.find("; GET "));  // drops the API path: the caller needs a command
     co_return fail(Errc::invalid, std::string(what) + ". `stint agents` lists them");
   }
   if (reply.status >= kFirstRefusal) co_return fail(refusal(reply));
@@ -141,7 +142,7 @@ Task<Result<std::vector<Result<engine::Submitted>>>> RemoteFleet::submit(std::ve
   std::vector<Result<engine::Submitted>> answers;
   std::optional<Error> full;
   for (engine::Submission& submission : submissions) {
-    // One after the other, and none past one that found no room: their order is kept.
+    // One at a time, stopping at the first that finds no room: the order is kept.
     if (full) {
       answers.push_back(fail(*full));
       continue;
@@ -171,7 +172,7 @@ Task<Result<std::vector<engine::RunView>>> RemoteFleet::list(store::Filter filte
   if (!filter.session.empty()) path += "&session=" + escaped(filter.session);
   if (filter.before != 0) {
     const auto page = pages_.find(filter.before);
-    if (page == pages_.end()) co_return std::vector<engine::RunView>();  // the page before was the last
+    if (page == pages_.end()) co_return std::vector<engine::RunView>();  // the previous page was the last
     path += "&before=" + escaped(page->second);
   }
   STINT_CO_TRY(const std::string body, co_await get({.path = std::move(path)}));
@@ -180,7 +181,7 @@ Task<Result<std::vector<engine::RunView>>> RemoteFleet::list(store::Filter filte
     store::RunNumber& number = page.runs.back().run.number;
     number = static_cast<store::RunNumber>(pages_.size()) + 1;
     if (page.next.empty()) {
-      number = -1;  // known to no page
+      number = -1;  // no next page: matches no cursor
     } else {
       pages_[number] = page.next;
     }
@@ -212,7 +213,7 @@ Task<Result<engine::WhyView>> RemoteFleet::why(std::string id) {
 }
 
 Task<std::uint64_t> RemoteFleet::changed(std::string id, std::uint64_t seen, Duration most) {
-  return news_.wait(std::move(id), seen, most);
+  return changes_.wait(std::move(id), seen, most);
 }
 
 Task<Result<engine::RunView>> RemoteFleet::wait(std::string id) {
@@ -220,7 +221,7 @@ Task<Result<engine::RunView>> RemoteFleet::wait(std::string id) {
 }
 
 Task<Result<engine::Receipt>> RemoteFleet::cancel(std::string id) {
-  // It is answered when the work is proven gone, however long that takes.
+  // No timeout: the daemon answers when the work is proven gone.
   STINT_CO_TRY(const std::string body,
                co_await get({.method = "POST", .path = of_run(id, "/cancel"), .patient = true}));
   co_return wire::read_receipt(body);

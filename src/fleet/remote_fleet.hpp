@@ -1,11 +1,11 @@
-/// The fleet of a daemon, over its API. Own thread only; nothing under way when it is destroyed.
+/// The fleet of a daemon, over its HTTP API. Own thread only; the destructor requires that no call is under way.
 #pragma once
 
 #include "domain/system.hpp"
 #include "fleet/daemon_location.hpp"
 #include "fleet/fleet.hpp"
 #include "fleet/follow.hpp"
-#include "fleet/remote_news.hpp"
+#include "fleet/remote_changes.hpp"
 #include "net/http_client.hpp"
 
 #include <functional>
@@ -14,12 +14,12 @@
 
 namespace stint::fleet {
 
-/// What a refusal of the daemon means: `status` and the text of its problem.
+/// The error for an HTTP `status` and the `detail` of its problem document.
 [[nodiscard]] Error remote_error(int status, const std::string& detail, std::optional<Duration> retry_after);
 
 class RemoteFleet final : public Fleet {
  public:
-  /// Where the daemon of the project is now, if there is one: asked when nobody answers where it was.
+  /// Resolves the daemon again, when it no longer answers at its address.
   using FindAgain = std::function<std::optional<DaemonLocation>()>;
   RemoteFleet(Reactor& reactor, DaemonLocation place, const domain::System& system, FindAgain find_again,
               Outage::Say say);
@@ -53,13 +53,13 @@ class RemoteFleet final : public Fleet {
     std::string method = "GET";
     std::string path;
     std::string body{};
-    std::string key{};  ///< of idempotency
+    std::string key{};  ///< idempotency key
     std::string traceparent{};
-    bool patient = false;  ///< it may take as long as it takes
+    bool patient = false;  ///< no timeout
   };
   [[nodiscard]] net::Ask request(const std::string& path) const;
   Task<Result<net::Reply>> ask(Call call);
-  /// The body of what went well.
+  /// The body of a successful reply.
   Task<Result<std::string>> get(Call call);
   Task<Result<engine::Submitted>> submit_one(engine::Submission submission);
   [[nodiscard]] Error refusal(const net::Reply& reply) const;
@@ -67,12 +67,12 @@ class RemoteFleet final : public Fleet {
   Executor& executor_;
   DaemonLocation place_;
   const FindAgain find_again_;
-  const Outage::Say say_;  // of outages, while a run is waited for
+  const Outage::Say say_;  // reports outages while wait() waits
   const domain::System& system_;
   net::HttpClient client_;
-  RemoteNews news_;
-  engine::Phase phase_ = engine::Phase::serving;  // as it was told last
-  /// Where pages begin, by a number that stands for the last run of the page before.
+  RemoteChanges changes_;
+  engine::Phase phase_ = engine::Phase::serving;  // as last reported
+  /// The API's cursor of each page, by the number that stands for the last run of the page before.
   std::map<store::RunNumber, std::string> pages_;
 };
 

@@ -18,10 +18,12 @@ Result<StoreLocation> blocking_find_store(const project::Location& location) {
   const std::string& store = found.settings.store;
   StoreLocation place;
   if (store == "memory") {
-    return fail(Errc::invalid, "the store is \"memory\": it ends with the process that has it, and nothing is kept");
+    return fail(Errc::invalid,
+                "the store is \"memory\": it exists only inside the process that uses it. Set `store` to \"sqlite\" or "
+                "an address");
   }
   if (store == "postgres") {
-    return fail(Errc::invalid, "the store is \"postgres\" without an address: put one into STINT_STORE=postgres://…");
+    return fail(Errc::invalid, "the store \"postgres\" has no address: set STINT_STORE=postgres://…");
   }
   if (store != "sqlite") {
     place.url = store;
@@ -47,8 +49,8 @@ Result<> blocking_check_store_is_own(const StoreLocation& place, bool trusted) {
   if (trusted || place.state.empty() || !place.exists()) return {};
   if (agent::blocking_is_own(place.state, agent::OwnFile::store, place.common_dir)) return {};
   return fail(Errc::denied,
-              fmt::format("{} was not made here by this user, and a daemon would begin the runs in it. If "
-                          "they are yours, say `stint trust` there; else remove it",
+              fmt::format("{} was not created here by this user, and a daemon would start the runs in it. If "
+                          "they are yours, run `stint trust` there; else remove the file",
                           place.path));
 }
 
@@ -63,7 +65,7 @@ Task<Result<std::unique_ptr<store::Store>>> open_store(Reactor& reactor, StoreLo
   }
   if (place.withheld) {
     co_return fail(Errc::denied, "a run does not get the password of the store " + place.shown +
-                                     ", and its daemon can't be asked: STINT_URL and STINT_TOKEN name it");
+                                     ", and no daemon is reachable. Set STINT_URL and STINT_TOKEN");
   }
   STINT_CO_TRY(auto opened, co_await store::PostgresStore::open(reactor, std::move(place.url)));
   co_return std::unique_ptr<store::Store>(std::move(opened));

@@ -1,4 +1,4 @@
-/// Which store the settings name, and how it is opened.
+/// Finds the store that the settings name, and opens it.
 #pragma once
 
 #include "agent/settings.hpp"
@@ -16,19 +16,19 @@ struct StoreLocation {
   std::string path;  ///< of a SQLite file; empty: PostgreSQL
   std::string url;
   std::string shown;                        ///< for people: without a password
-  std::filesystem::path state, common_dir;  ///< the user's folder, and the repository in which the file lies, if any
-  bool withheld = false;  ///< this is a run, which does not get the store's password: only its daemon opens it
+  std::filesystem::path state, common_dir;  ///< the user's state folder; the repository that contains the file, if any
+  bool withheld = false;  ///< inside a run, which does not get the store's password: only its daemon opens the store
 
-  [[nodiscard]] bool exists() const;  ///< false: a file that is not there yet
+  [[nodiscard]] bool exists() const;  ///< false: the file does not exist yet
 };
-/// Fails if a setting is wrong, or the store is memory: nothing of it is there for another process.
+/// Fails if a setting is wrong, or the store is memory, which other processes can't read.
 [[nodiscard]] Result<StoreLocation> blocking_find_store(const project::Location& location);
 
-/// `Errc::denied` if the store lies in an untrusted checkout and was not made there by this user: a daemon would begin
-/// what an unpacked folder has put into it.
+/// `Errc::denied` if the store lies in an untrusted checkout and was not created there by this user: a daemon would
+/// start runs that came with an unpacked folder.
 [[nodiscard]] Result<> blocking_check_store_is_own(const StoreLocation& place, bool trusted);
 
-/// Makes it if it is not there, and brings its tables up to date.
+/// Creates the store if it does not exist, and migrates its tables.
 Task<Result<std::unique_ptr<store::Store>>> open_store(Reactor& reactor, StoreLocation place,
                                                        const domain::System& system);
 

@@ -10,16 +10,16 @@ Result<> check(const std::string& what, std::string_view text) {
   const auto at = agent::utf8_error(text);
   if (!at) return {};
   return fail(Errc::invalid, what + " is not valid UTF-8 from byte " + std::to_string(*at + 1) +
-                                 " on, and would not arrive unchanged. Write it to a file and pass the file's name");
+                                 " on, and would reach the agent changed. Write it to a file and pass the file's name");
 }
 
-/// Of a text by which a run is found.
+/// Checks a text by which a run is found.
 Result<> check_bounded(const std::string& what, std::string_view text, std::size_t bytes_max) {
   if (text.size() > bytes_max) {
     return fail(Errc::invalid,
-                what + " has " + std::to_string(text.size()) + " bytes; it can have " + std::to_string(bytes_max));
+                what + " has " + std::to_string(text.size()) + " bytes; the bound is " + std::to_string(bytes_max));
   }
-  if (text.contains('\0')) return fail(Errc::invalid, what + " has a NUL character in it");
+  if (text.contains('\0')) return fail(Errc::invalid, what + " contains a NUL character");
   return check(what, text);
 }
 

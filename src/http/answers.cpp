@@ -21,15 +21,16 @@ Response with_retry_after(Response response, const Error& error) {
 }
 
 Response no_place() {
-  return with_retry_after(problem_response(503, "All connections are in use, and this one is for short answers alone."),
-                          Error(Errc::full, "").after(2s));
+  return with_retry_after(
+      problem_response(503, "All connections are in use; this one is reserved for short answers. Try again later."),
+      Error(Errc::full, "").after(2s));
 }
 
 Response problem(const Error& error) {
   unsigned status = 500;
   switch (error.code()) {
     case Errc::invalid: status = 422; break;
-    case Errc::exhausted:  // a disk that is full will have room again, a budget won't
+    case Errc::exhausted:  // a full disk will have room again, a budget won't
       if (error.retry() == Retry::safe) return with_retry_after(problem_response(503, error.describe()), error);
       status = 409;
       break;

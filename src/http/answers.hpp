@@ -1,4 +1,4 @@
-/// Answers that several parts of the API give: JSON, and failures as problems with the status that belongs to them.
+/// Answers that several parts of the API give: JSON, and failures as problem documents with their status.
 #pragma once
 
 #include "http/response.hpp"
@@ -9,9 +9,9 @@
 namespace stint::http {
 
 [[nodiscard]] Response json_response(std::string body, unsigned status = 200);
-/// `Retry-After` as the error says, in whole seconds, at least one.
+/// Adds `Retry-After` from the error, in whole seconds, at least one.
 [[nodiscard]] Response with_retry_after(Response response, const Error& error);
-/// A failure as a problem; the one place that maps error codes to statuses.
+/// Turns a failure into a problem document; the only place that maps error codes to statuses.
 [[nodiscard]] Response problem(const Error& error);
 /// Refuses a stream, or a wait for the end of a run, on a reserved connection.
 [[nodiscard]] Response no_place();

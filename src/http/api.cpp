@@ -7,11 +7,11 @@
 namespace stint::http {
 namespace {
 
-constexpr int kLevelsMax = 64;  // of runs within runs
+constexpr int kLevelsMax = 64;  // depth of runs that started runs
 
 Task<Response> at_once(Response response) { co_return response; }
 
-/// A parameter of the query that is there more than once, if only one would be read; empty: none.
+/// The first query parameter that is sent twice although only one value is read; empty: none.
 std::string_view given_twice(const Request& request) {
   const auto& query = request.parts.query;
   for (auto field = query.begin(); field != query.end(); ++field) {
@@ -24,18 +24,19 @@ std::string_view given_twice(const Request& request) {
 
 }  // namespace
 
-/// No coroutine: a request that waits has a frame less.
+/// Not a coroutine: saves a frame per waiting request.
 Task<Response> Api::answer(const Request& request, Exchange& exchange) {
   if (const auto encoding = request.header("Content-Encoding"); encoding && *encoding != "identity") {
-    return at_once(
-        problem_response(415, fmt::format("a body is sent as it is, not as '{}'", agent::excerpt(*encoding))));
+    return at_once(problem_response(
+        415,
+        fmt::format("Content-Encoding '{}' is not supported: send the body uncompressed", agent::excerpt(*encoding))));
   }
   if (!sends_json(request)) {
-    return at_once(problem_response(415, "the body is no JSON by its Content-Type: send 'application/json'"));
+    return at_once(problem_response(415, "the Content-Type of the body is not JSON: send 'application/json'"));
   }
   if (const std::string wrong = wrong_text(request); !wrong.empty()) return at_once(problem_response(422, wrong));
   if (const std::string_view twice = given_twice(request); !twice.empty()) {
-    return at_once(problem_response(422, fmt::format("the parameter '{}' is there twice: send it once", shown(twice))));
+    return at_once(problem_response(422, fmt::format("the parameter '{}' was sent twice: send it once", shown(twice))));
   }
   const Found found = find(request);
   if (found.route != nullptr) {
@@ -46,7 +47,7 @@ Task<Response> Api::answer(const Request& request, Exchange& exchange) {
     return (this->*found.route->handler)(std::move(call));
   }
   if (found.allowed.empty()) {
-    return at_once(problem_response(404, fmt::format("there is nothing at {}; /openapi.json lists what is",
+    return at_once(problem_response(404, fmt::format("there is nothing at {}; /openapi.json lists the paths",
                                                      agent::excerpt(request.path(), domain::kShownNameBytesMax))));
   }
   Response refusal =
@@ -60,7 +61,7 @@ Task<Response> Api::answer_run(const Route& route, Call call) {
   co_return co_await (this->*route.handler)(std::move(call));
 }
 
-/// Whether the run is `ancestor` or below it.
+/// Whether the run is `ancestor` or one of its descendants.
 Task<Result<bool>> Api::is_below(std::string id, const std::string& ancestor) {
   for (int level = 0; level < kLevelsMax && !id.empty(); ++level) {
     STINT_CO_TRY(const auto found, co_await fleet_.find(std::move(id)));
@@ -71,7 +72,7 @@ Task<Result<bool>> Api::is_below(std::string id, const std::string& ancestor) {
   co_return false;
 }
 
-/// What a run may not ask: its own token is good for all below it.
+/// Refuses what the token of a run does not permit: it covers the run's descendants only.
 Task<std::optional<Response>> Api::refuse_run(const Route& route, const Call& call) {
   bool may = route.for_runs == ForRuns::always;
   if (route.for_runs == ForRuns::below || route.for_runs == ForRuns::strict) {
@@ -86,7 +87,7 @@ Task<std::optional<Response>> Api::refuse_run(const Route& route, const Call& ca
     may = *below;
   }
   if (may) co_return std::nullopt;
-  co_return problem_response(403, "the token of a run is good for the runs below it, and for nothing else");
+  co_return problem_response(403, "the token of a run permits requests for that run and its descendants only");
 }
 
 }  // namespace stint::http

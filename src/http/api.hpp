@@ -1,5 +1,5 @@
-/// The API of a fleet: paths and methods onto fleet::Fleet, its answers into statuses. One table of routes; what it
-/// says of itself is served as `openapi.json`.
+/// The API of a fleet: maps paths and methods to fleet::Fleet, and its results to statuses. One table of routes;
+/// `openapi.json` describes it.
 #pragma once
 
 #include "fleet/fleet.hpp"
@@ -14,9 +14,9 @@
 namespace stint::http {
 
 struct ApiOptions {
-  std::function<std::string()> default_agent;  ///< of the short form
-  /// The run that a caller is part of, by its token; empty: a person. What it submits is a child of that run, and it
-  /// may look at itself and what is below it, and cancel that; nothing else.
+  std::function<std::string()> default_agent;  ///< for the short form, /api/agent/run
+  /// The run that a caller belongs to, by its token; empty: a person. What it submits becomes a child of that run. It
+  /// may read the run itself and its descendants, and cancel the descendants; nothing else.
   std::function<std::string(std::string_view token)> run_of_token;
   std::function<const ServerStats*()> server;  ///< for the metrics
 };
@@ -26,10 +26,10 @@ class Api final : public Handler {
   Api(fleet::Fleet& fleet, ApiOptions options) : fleet_(fleet), options_(std::move(options)) {}
 
   [[nodiscard]] Task<Response> answer(const Request& request, Exchange& exchange) override;
-  /// Probes need no token: they say nothing but that something is there.
+  /// Probes need no token: they reveal only that a daemon is there.
   [[nodiscard]] static bool is_open(const Request& request);
 
-  /// For the tests: every path with its methods, as `openapi.json` has to have them.
+  /// For the tests: every path with its methods; `openapi.json` must list the same.
   struct RouteName {
     std::string_view method, path;
   };
@@ -76,16 +76,17 @@ class Api final : public Handler {
   Task<Result<engine::RunView>> wait_for(std::string id, bool keep, Exchange& exchange);
   [[nodiscard]] bool has_stopped() const;
   Task<bool> send_output(class EventStream& events, const std::string& id, bool ended, std::uint64_t& from);
-  Task<> tell_run(class EventStream& events, std::string id, std::int64_t after, std::optional<std::uint64_t> printed);
+  Task<> stream_run(class EventStream& events, std::string id, std::int64_t after,
+                    std::optional<std::uint64_t> printed);
   Task<> notify_all(class EventStream& events, store::FeedPage page, std::uint64_t seen);
 
   fleet::Fleet& fleet_;
   ApiOptions options_;
 };
 
-/// The document that describes the API.
+/// The OpenAPI document.
 [[nodiscard]] std::string_view openapi_text() noexcept;
-/// Prometheus' text.
+/// Metrics in the Prometheus text format.
 [[nodiscard]] std::string metrics_text(const engine::FleetStatus& status, const ServerStats* server);
 
 }  // namespace stint::http

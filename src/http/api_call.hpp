@@ -1,4 +1,4 @@
-/// One call of the API, as its handlers see it: the request, who asks, and the parameters that several handlers read.
+/// One call of the API, as its handlers see it: the request, the caller, and the parameters that several handlers read.
 /// Internal to this folder.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace stint::http {
 
 inline constexpr std::uint32_t kPage = 100, kPageMax = 1000;
 inline constexpr std::int64_t kNumberMax = std::numeric_limits<std::int64_t>::max();
-inline constexpr std::string_view kListed = "state";  // the one parameter of which there may be several
+inline constexpr std::string_view kListed = "state";  // the one parameter that may be repeated
 
 template <class Number>
 [[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
@@ -33,13 +33,13 @@ template <class Number>
 [[nodiscard]] Result<Number> checked_number(std::string_view name, std::string_view text, Number least, Number most) {
   const auto value = parse_number<Number>(text);
   if (!value || *value < least || *value > most) {
-    return fail(Errc::invalid,
-                fmt::format("'{}' is no whole number from {} to {}: '{}'", name, least, most, agent::excerpt(text)));
+    return fail(Errc::invalid, fmt::format("'{}' must be a whole number from {} to {}, not '{}'", name, least, most,
+                                           agent::excerpt(text)));
   }
   return *value;
 }
 
-/// A name from a request, for a message.
+/// A name from a request, made safe for a message.
 [[nodiscard]] inline std::string shown(std::string_view name) {
   return agent::excerpt(name, domain::kShownNameBytesMax);
 }
@@ -49,23 +49,23 @@ template <class Number>
 struct Api::Call {
   const Request& request;
   Exchange& exchange;
-  std::string id;      // what stands in the path, or the name of a limit
-  std::string caller;  // the run that asks; empty: a person
+  std::string id;      // from the path: a run id or the name of a limit
+  std::string caller;  // the run whose token the request carries; empty: a person
 
-  /// A number of the query.
+  /// Reads a number from the query.
   template <class Number>
   Result<Number> number(std::string_view name, Number fallback, Number least, Number most) const {
     const auto given = request.parameter(name);
     return given ? checked_number(name, *given, least, most) : Result<Number>(fallback);
   }
   Result<std::uint32_t> page_size() const { return number<std::uint32_t>("limit", kPage, 1, kPageMax); }
-  /// Empty: none was sent. One without a text is refused: a client that repeats its request would run it twice.
+  /// Empty: no key was sent. An empty key is refused: a client that repeats its request would start a second run.
   [[nodiscard]] Result<std::string> idempotency_key() const {
     const auto given = request.header("Idempotency-Key");
     if (given && given->empty()) return fail(Errc::invalid, "'Idempotency-Key' is empty: leave it out, or send a key");
     return text(given);
   }
-  /// What the caller calls it; empty: nothing.
+  /// The caller's own name for the run; empty: none.
   [[nodiscard]] std::string trace() const {
     const auto given = request.header("traceparent");
     return given ? domain::trace_of(*given).value_or("") : std::string();
@@ -73,7 +73,7 @@ struct Api::Call {
   [[nodiscard]] bool wants_stream() const { return accepts_stream(request); }
 };
 
-/// The run of the path, or the answer that there is none.
+/// The run named in the path, or a 404.
 [[nodiscard]] Task<std::expected<engine::RunView, Response>> look_up(fleet::Fleet& fleet, std::string id);
 
 }  // namespace stint::http

@@ -1,4 +1,4 @@
-// The handlers of events: pages, and streams that can be resumed.
+// Handlers of events: pages, and streams that can be resumed.
 #include "http/api_call.hpp"
 #include "http/event_stream.hpp"
 #include "wire/fleet.hpp"
@@ -10,8 +10,8 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t kStreamPage = 200;
 constexpr std::string_view kLastEventId = "Last-Event-ID";
-constexpr std::size_t kCursorBytesMax = 128;  // more than any store gives
-constexpr Duration kFollow = 1s;              // what other processes do is looked for so often
+constexpr std::size_t kCursorBytesMax = 128;  // longer than any store's cursor
+constexpr Duration kFollow = 1s;              // how often a stream polls for events of other processes
 
 }  // namespace
 
@@ -34,35 +34,35 @@ Task<Response> Api::run_events(Call call) {
   }
   if (call.wants_stream() && call.exchange.reserved()) co_return no_place();
   if (*after > run->run.seq) {
-    co_return problem(Error(Errc::invalid, fmt::format("{} is after the newest event of this run, which is {}: "
-                                                       "begin anew, without a cursor",
+    co_return problem(Error(Errc::invalid, fmt::format("cursor {} is after the newest event of this run, {}: "
+                                                       "start again without a cursor",
                                                        *after, run->run.seq)));
   }
   if (call.wants_stream()) {
-    // A browser that reads to the end of a run connects again, unless it is told that there is no more.
+    // 204 keeps a browser from reconnecting after the last event.
     if (domain::is_finished(run->run.state) && *after >= run->run.seq) co_return json_response("", 204);
     EventStream events(call.exchange);
     std::optional<std::uint64_t> printed;
     if (*output == 1) printed = static_cast<std::uint64_t>(*output_from);
-    co_return co_await events.run(tell_run(events, run->run.id, *after, printed));
+    co_return co_await events.run(stream_run(events, run->run.id, *after, printed));
   }
   const auto page = co_await fleet_.events(run->run.id, *after, *most);
   if (!page) co_return problem(page.error());
   co_return json_response(wire::to_json(*page, std::to_string(page->empty() ? *after : page->back().seq)));
 }
 
-/// From here on others tell what happens: who follows reads all that happened before, and then the end.
+/// A stopped engine publishes no more events: streams send what is stored and end.
 bool Api::has_stopped() const { return fleet_.phase() == engine::Phase::stopped; }
 
-/// Sends what the run printed from byte `from` on, and moves `from`. `ended`: as the run was before this call, so that
-/// no output follows the end. False: the client is gone, or the store does not answer.
+/// Sends the output from byte `from` on, and advances `from`. `ended`: whether the run had ended before this call, so
+/// that no output follows the end. False: the client is gone, or the store does not answer.
 Task<bool> Api::send_output(EventStream& events, const std::string& id, bool ended, std::uint64_t& from) {
   const auto output = co_await fleet_.output(id);
   if (!output) co_return false;
   while (true) {
     const engine::OutputSlice slice = engine::slice_output(*output, from, ended);
     if (slice.text.empty()) co_return true;
-    Event out;  // without an id: it is no event of the run, which a client could resume after
+    Event out;  // no id: a client can't resume after an output event
     out.name = "output";
     out.data = wire::to_json(slice);
     const auto sent = co_await events.send(out);
@@ -71,8 +71,8 @@ Task<bool> Api::send_output(EventStream& events, const std::string& id, bool end
   }
 }
 
-/// `printed`: sends the output from that byte on, too.
-Task<> Api::tell_run(EventStream& events, std::string id, std::int64_t after, std::optional<std::uint64_t> printed) {
+/// `printed`: also sends the output, from that byte on.
+Task<> Api::stream_run(EventStream& events, std::string id, std::int64_t after, std::optional<std::uint64_t> printed) {
   std::uint64_t seen = co_await fleet_.changed(id, 0, Duration::zero());
   while (true) {
     const bool last = has_stopped();
@@ -103,7 +103,7 @@ Task<Response> Api::all_events(Call call) {
   std::string cursor = text(call.request.parameter("after"));
   if (const auto last = call.request.header(kLastEventId); last && call.wants_stream()) cursor = *last;
   if (cursor.size() > kCursorBytesMax) {
-    co_return problem(Error(Errc::invalid, "'" + shown(cursor) + "' is no cursor: begin anew, without one"));
+    co_return problem(Error(Errc::invalid, "'" + shown(cursor) + "' is not a valid cursor: start again without one"));
   }
   const auto most = call.page_size();
   if (!most) co_return problem(most.error());
@@ -111,7 +111,7 @@ Task<Response> Api::all_events(Call call) {
     if (call.exchange.reserved()) co_return no_place();
     if (cursor.empty() && !call.request.parameter("after")) cursor = store::kFeedNow;
     const std::uint64_t seen = co_await fleet_.changed("", 0, Duration::zero());
-    auto first = co_await fleet_.feed(std::move(cursor), kStreamPage);  // a wrong cursor is refused before it begins
+    auto first = co_await fleet_.feed(std::move(cursor), kStreamPage);  // checks the cursor before the stream begins
     if (!first) co_return problem(first.error());
     EventStream events(call.exchange);
     co_return co_await events.run(notify_all(events, std::move(*first), seen));

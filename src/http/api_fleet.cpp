@@ -1,4 +1,4 @@
-// The handlers of agents, limits and the pool, the probes, and what the API says of itself.
+// Handlers of agents, limits and the pool, the probes, and the description of the API.
 #include "http/api_call.hpp"
 #include "wire/fleet.hpp"
 
@@ -7,7 +7,7 @@
 namespace stint::http {
 namespace {
 
-/// Why a limit could not be changed; or that there is none of that name, which is asked only then.
+/// The answer for a failed change of a limit. Checks that the limit exists only now, to keep the good path short.
 Task<Response> limit_problem(fleet::Fleet& fleet, const std::string& name, Error error) {
   if (error != Errc::invalid || name.empty()) co_return problem(error);
   const auto known = co_await fleet.limits();
@@ -111,7 +111,7 @@ Task<Response> Api::describe(Call) { co_return json_response(std::string(openapi
 Task<Response> Api::front(Call) {
   Response response;
   response.content_type = kText;
-  response.body = "stint: a fleet of agents. The API is described at /openapi.json\n";
+  response.body = "stint: runs fleets of AI agents. The API is described at /openapi.json\n";
   co_return response;
 }
 

@@ -1,4 +1,4 @@
-/// The table of the API: which method and path leads to which handler, and what a request may carry there. Internal to
+/// The route table of the API: maps a method and path to a handler, with what a request may carry there. Internal to
 /// this folder.
 #pragma once
 
@@ -11,12 +11,12 @@ namespace stint::http {
 
 inline constexpr std::string_view kAnyParameter = "*";
 
-/// What of it a run may ask, which has a token of its own.
+/// Whether the token of a run permits a route.
 enum class ForRuns : std::uint8_t {
   never,
   always,
-  below,   // if the run in the path is itself or below it
-  strict,  // if the run in the path is below it
+  below,   // for the run itself and its descendants
+  strict,  // for descendants of the run only
 };
 
 struct Api::Route {
@@ -39,7 +39,7 @@ struct Api::Route {
       begin = end + 1;
     }
   }
-  /// Whether the path, of as many parts, is this one; `id` gets what stands for `{…}`.
+  /// Matches a path of that many parts; `id` gets the segment at `{…}`.
   bool matches(const std::vector<std::string_view>& segments, std::string_view& id) const noexcept {
     for (std::size_t at = 0; at < count; ++at) {
       if (parts[at].empty()) {
@@ -51,13 +51,13 @@ struct Api::Route {
     }
     return true;
   }
-  /// Fails if the request says something that nothing would read: it may be misspelt.
+  /// Fails on a parameter that no handler reads: it may be misspelt.
   Result<> check_known(const Request& request) const {
     for (const net::Field& field : request.parts.query) {
       const bool known = parameters.contains(fmt::format(" {} ", field.name)) && !field.name.contains(' ');
       if (!known && parameters != kAnyParameter) {
-        return fail(Errc::invalid, fmt::format("there is no parameter '{}'; {}{}", shown(field.name),
-                                               parameters.empty() ? "none is known here" : "there are", parameters));
+        return fail(Errc::invalid, fmt::format("there is no parameter '{}' here; {}{}", shown(field.name),
+                                               parameters.empty() ? "this path takes none" : "allowed:", parameters));
       }
     }
     return has_members ? Result<>() : wire::read_nothing(request.body);
@@ -66,15 +66,15 @@ struct Api::Route {
   std::string_view method, path;  // {id} stands for one segment
   Task<Response> (Api::*handler)(Call);
   ForRuns for_runs;
-  bool has_members;             // of its body, which its handler reads
-  std::string_view parameters;  // of the query, each between spaces; kAnyParameter: a monitor may add its own
+  bool has_members;             // of its body, which the handler reads
+  std::string_view parameters;  // allowed in the query, each between spaces; kAnyParameter: a monitor may add its own
   std::array<std::string_view, kPartsMax> parts{};  // of the path; empty: any segment
   std::size_t count = 0;
 };
 
-/// Where a request goes.
+/// The route of a request.
 struct Api::Found {
-  const Route* route = nullptr;  // none: nothing is there, or `allowed` says how it can be asked
+  const Route* route = nullptr;  // nullptr: no such path, or `allowed` lists its methods
   std::string_view id{};
   std::string allowed{};
 };

@@ -41,7 +41,7 @@ const std::vector<Api::Route>& Api::table() {
   return routes;
 }
 
-/// Those of so many parts.
+/// Routes with that many parts.
 const std::vector<const Api::Route*>& Api::table(std::size_t parts) {
   static const auto by_parts = [] {
     std::array<std::vector<const Route*>, Route::kPartsMax + 2> lists;  // the last one stays empty
@@ -57,7 +57,7 @@ std::vector<Api::RouteName> Api::routes() {
   return names;
 }
 
-/// With a body it is no probe, and would be a way to fill memory without a token.
+/// A probe with a body needs a token: it would be a way to fill memory without one.
 bool Api::is_open(const Request& request) {
   if (request.has_body || (request.method != "GET" && request.method != "HEAD")) return false;
   return request.path() == "/healthz" || request.path() == "/readyz";

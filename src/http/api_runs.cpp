@@ -1,4 +1,4 @@
-// The handlers of runs: submit, look, cancel, retry, settle.
+// Handlers of runs: submit, read, cancel, retry, resolve.
 #include "fleet/submission_text.hpp"
 #include "http/api_call.hpp"
 #include "wire/fleet.hpp"
@@ -19,8 +19,8 @@ Task<std::expected<engine::RunView, Response>> look_up(fleet::Fleet& fleet, std:
   co_return std::move(**found);
 }
 
-/// Until the run has ended. A client that leaves cancels it, unless it can ask again with the same key (`keep`). A wait
-/// that ends because this daemon drains cancels nothing.
+/// Waits for the end of the run. A client that leaves cancels it, unless it can repeat the request with the same key
+/// (`keep`). A wait that ends because this daemon drains cancels nothing.
 Task<Result<engine::RunView>> Api::wait_for(std::string id, bool keep, Exchange& exchange) {
   auto ended = co_await exchange.while_connected(fleet_.wait(id));
   if (!ended && ended.error() == Errc::closed && !keep) (void)co_await fleet_.cancel(std::move(id));
@@ -29,8 +29,8 @@ Task<Result<engine::RunView>> Api::wait_for(std::string id, bool keep, Exchange&
 
 namespace {
 
-/// Of a run that was accepted and can't be waited for here: the daemon drains, or the store fails for now. No refusal,
-/// since a client that sends the same again would run it twice.
+/// 202 for a run that was accepted but can't be waited for here: the daemon drains, or the store fails for now. Not an
+/// error status, since a client that repeats the request would start a second run.
 Response accepted(const engine::Submitted& submitted, const Error& why) {
   Response response = json_response(wire::accepted_to_json(submitted, why.describe()), 202);
   response.headers.emplace_back("Location", "/v1/runs/" + submitted.id);
@@ -49,12 +49,12 @@ Task<Response> Api::submit(Call call) {
   submission.key = *key;
   if (!call.caller.empty()) {
     submission.parent_waits |= request->wait;
-    // `stint run` within a run has the token of that run: a parent below the caller is taken as it is.
+    // `stint run` within a run carries that run's token: a parent among the caller's descendants is accepted.
     const auto below = co_await is_below(submission.parent, call.caller);
     if (!below) co_return problem(below.error());
     if (!*below) submission.parent = call.caller;
     if (!submission.key.empty())
-      submission.key = call.caller + "/" + submission.key;  // a run has keys of its own, and takes no other's
+      submission.key = call.caller + "/" + submission.key;  // a run has its own key namespace
   }
   submission.trace = call.trace();
   const bool keep = !submission.key.empty();
@@ -65,7 +65,8 @@ Task<Response> Api::submit(Call call) {
   if (!answers) co_return problem(answers.error());
   if (!answers->front()) {
     const Error& error = answers->front().error();
-    if (error != Errc::invalid || agent.empty()) co_return problem(error);  // a full queue refuses often, and at once
+    if (error != Errc::invalid || agent.empty())
+      co_return problem(error);  // a full queue refuses often: answer without a lookup
     const auto known = co_await fleet_.agents();
     const bool unknown = known && std::ranges::find(*known, agent, &engine::AgentView::name) == known->end();
     if (unknown) co_return problem_response(404, "there is no agent '" + shown(agent) + "'; GET /v1/agents lists them");
@@ -171,7 +172,7 @@ Task<Response> Api::output(Call call) {
   co_return json_response(wire::to_json(engine::slice_output(*output, static_cast<std::uint64_t>(*from), ended)));
 }
 
-/// The short form: one question, one answer.
+/// The short form: prompt in, result out.
 Task<Response> Api::short_run(Call call) {
   const auto session = call.request.parameter("session_id");
   const auto query = call.request.parameter("query");

@@ -1,4 +1,4 @@
-// Where requests go. What comes of them is tried with a whole daemon (tests/integration/serve_test.py).
+// Routing of requests. tests/integration/serve_test.py covers the handlers with a whole daemon.
 #include "http/api.hpp"
 
 #include "domain/driver_descriptor.hpp"
@@ -18,7 +18,7 @@ using engine::Submission;
 using engine::Submitted;
 using net::RequestReader;
 
-/// Fails at everything, and knows for which run or limit it was asked.
+/// Fails every call, and records the run or limit it was called with.
 class NoFleet final : public fleet::Fleet {
  public:
   std::string asked;
@@ -103,7 +103,7 @@ struct Asking {
   ApiOptions options;
 };
 
-TEST(Api, every_route_is_found_by_its_own_method_alone) {
+TEST(Api, every_route_matches_its_own_method_only) {
   Asking asking;
   for (const Api::RouteName& route : Api::routes()) {
     std::string path(route.path);
@@ -120,7 +120,7 @@ TEST(Api, every_route_is_found_by_its_own_method_alone) {
   }
 }
 
-TEST(Api, what_stands_in_the_path_arrives_decoded) {
+TEST(Api, path_parameters_are_decoded) {
   Asking asking;
   (void)asking.ask("GET", "/v1/runs/a%2Fb%20c");
   EXPECT_EQ(asking.fleet.asked, "a/b c");
@@ -130,7 +130,7 @@ TEST(Api, what_stands_in_the_path_arrives_decoded) {
   EXPECT_EQ(asking.fleet.asked, "");
 }
 
-TEST(Api, what_is_not_there_and_how_else_it_can_be_asked) {
+TEST(Api, unknown_paths_are_404_and_wrong_methods_405) {
   Asking asking;
   for (const char* path :
        {"/v1", "/v1/runs/", "/v1/runs//events", "/v1/run", "/V1/runs", "/v1/runs/x/y", "/a/b/c/d/e"}) {
@@ -143,7 +143,7 @@ TEST(Api, what_is_not_there_and_how_else_it_can_be_asked) {
   EXPECT_EQ(asking.ask("GET", "/healthz", "Content-Encoding: gzip\r\n").status, 415U);
 }
 
-TEST(Api, a_place_in_reserve_is_for_short_answers) {
+TEST(Api, a_reserved_connection_gets_short_answers_only) {
   Asking asking;
   asking.exchange.in_reserve = true;
   for (const char* const target : {"/v1/events", "/api/agent/run?session_id=s&query=x"}) {
@@ -171,7 +171,7 @@ TEST(Api, only_a_probe_without_a_body_needs_no_token) {
   }
 }
 
-TEST(Api, the_token_of_a_run_opens_what_is_for_runs) {
+TEST(Api, the_token_of_a_run_permits_routes_for_runs) {
   Asking asking;
   asking.options.run_of_token = [](std::string_view token) { return token == "run" ? "a-run" : ""; };
   const std::string run = "Authorization: Bearer run\r\n";

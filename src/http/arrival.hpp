@@ -1,5 +1,5 @@
-/// A socket's wait until something comes. It belongs to no frame: armed once, it stays so from one wait to the next,
-/// whoever is interested meanwhile, since to arm it is a system call. Internal to this folder: it includes Asio.
+/// Waits until a socket becomes ready. Armed once, the wait outlives the coroutine frames that use it: to arm it is a
+/// system call. Internal to this folder: it includes Asio.
 #pragma once
 
 #include "stint/asio.hpp"
@@ -15,12 +15,12 @@ namespace stint::http {
 /// With the executor's own type: `any_io_executor` costs a tenth of a small request.
 using Socket = asio::basic_stream_socket<asio::ip::tcp, asio::io_context::executor_type>;
 
-/// May go while it is armed: the operation, which ends with the socket, then has what it points at to itself.
+/// May be destroyed while armed: the pending operation then owns the shared state until the socket ends it.
 class Arrival {
  public:
   class Listener {
    public:
-    /// From the reactor's loop, with no frame on the stack. May arm it again.
+    /// Called from the reactor's loop, with no frame on the stack. May arm it again.
     virtual void arrived(const Arrival& arrival, const boost::system::error_code& error) noexcept = 0;
 
    protected:
@@ -45,13 +45,13 @@ class Arrival {
   }
 
  private:
-  /// Of the arrival and its operation; the one that goes last destroys it.
+  /// Shared by the arrival and its operation; the last of the two destroys it.
   struct Shared {
     Arrival* arrival = nullptr;
     bool armed = false;
-    alignas(std::max_align_t) std::byte memory[96];  // of the operation, which is checked
+    alignas(std::max_align_t) std::byte memory[96];  // of the operation; its size is checked
   };
-  struct Landed {  // the operation is gone, whether it was completed or thrown away
+  struct Landed {  // the operation was completed or discarded
     void operator()(Shared* shared) const noexcept {
       shared->armed = false;
       if (shared->arrival == nullptr) delete shared;

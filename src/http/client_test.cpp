@@ -1,4 +1,4 @@
-// The client of src/net, before our own server.
+// The client of src/net against our own server.
 #include "http/server_test_support.hpp"
 #include "net/http_client.hpp"
 
@@ -15,7 +15,7 @@ net::Ask ask_for(const World& world, std::string_view path) {
   return ask;
 }
 
-TEST(HttpClient, asks_and_keeps_the_connection) {
+TEST(HttpClient, sends_requests_and_keeps_the_connection) {
   World world;
   world.run([](World& w) -> Task<> {
     net::HttpClient client(w.reactor);
@@ -77,7 +77,7 @@ TEST(HttpClient, a_reply_that_is_too_large_is_a_failure) {
   });
 }
 
-TEST(HttpClient, failures_say_whether_to_repeat_and_hide_the_query) {
+TEST(HttpClient, failures_have_a_retry_class_and_hide_the_query) {
   World world;
   world.run([](World& w) -> Task<> {
     net::HttpClient client(w.reactor);
@@ -100,7 +100,7 @@ TEST(HttpClient, failures_say_whether_to_repeat_and_hide_the_query) {
   });
 }
 
-TEST(HttpClient, a_connection_that_breaks_may_have_done_its_work) {
+TEST(HttpClient, a_broken_connection_has_an_unknown_effect) {
   World world;
   world.run([](World& w) -> Task<> {
     net::HttpClient client(w.reactor);
@@ -114,7 +114,7 @@ TEST(HttpClient, a_deadline_closes_the_socket) {
   World world;
   world.run([](World& w) -> Task<> {
     net::HttpClient client(w.reactor);
-    const Result<net::Reply> first = co_await client.ask(ask_for(w, "/hello"));  // loads libcurl, which takes its time
+    const Result<net::Reply> first = co_await client.ask(ask_for(w, "/hello"));  // loads libcurl, which takes a while
     EXPECT_TRUE(first);
     const Deadline deadline = Deadline::after(w.reactor.now(), 50ms);
     const Result<net::Reply> reply = co_await with_deadline(deadline, client.ask(ask_for(w, "/wait")));
@@ -125,7 +125,7 @@ TEST(HttpClient, a_deadline_closes_the_socket) {
   });
 }
 
-TEST(HttpClient, a_stop_right_after_the_start_leaves_nothing) {
+TEST(HttpClient, a_cancel_right_after_the_start_leaks_nothing) {
   World world;
   world.run([](World& w) -> Task<> {
     net::HttpClient client(w.reactor);
@@ -140,7 +140,7 @@ TEST(HttpClient, a_stop_right_after_the_start_leaves_nothing) {
   });
 }
 
-TEST(HttpClient, reads_a_stream_as_it_comes) {
+TEST(HttpClient, reads_a_stream_in_pieces) {
   World world;
   world.run([](World& w) -> Task<> {
     net::HttpClient client(w.reactor);
@@ -205,7 +205,7 @@ TEST(HttpClient, a_slow_reader_slows_the_sender_down) {
   });
 }
 
-TEST(HttpClient, a_reactor_that_goes_takes_requests_with_it) {
+TEST(HttpClient, destroying_the_reactor_ends_requests) {
   World world;
   for (const auto wait : {0ms, 20ms}) {
     std::optional<Reactor> reactor(std::in_place);
@@ -214,7 +214,7 @@ TEST(HttpClient, a_reactor_that_goes_takes_requests_with_it) {
       net::HttpClient client(on);
       net::Ask ask;
       ask.url = std::move(where);
-      (void)co_await client.ask(std::move(ask));  // nobody accepts it
+      (void)co_await client.ask(std::move(ask));  // no server accepts it
       ADD_FAILURE();
     };
     scope.spawn(forever(*reactor, url(world, "/hello")));

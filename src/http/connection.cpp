@@ -5,14 +5,15 @@
 #include <array>
 #include <cstring>
 
-// 1. A connection is in exactly one of the server's lists: idle, heads (half a head has come), or busy. It has a desk
-//    if and only if it is not idle.
+// 1. A connection is in exactly one of the server's lists: idle, heads (part of a head has arrived), or busy. It has a
+//    buffers if and only if it is not idle.
 // 2. The one timer of a connection is armed for `armed_for_`, which is at or before `deadline_`. Moving the deadline
-//    back is a store; the timer finds out when it fires. So a request arms nothing.
-// 3. What is cut has `cut_` set before its wait is cancelled; who wakes up looks at it first.
-// 4. `sent` counts what the system took of `out` and `tail`; both are cleared together.
-// 5. The wait for bytes is armed at most once and never taken back but by a cut: it shows that the client leaves while
-//    a handler works, and is then the wait for the next request. What comes while nobody looks leaves `ready_` behind.
+//    back is a store; the timer re-checks when it fires. So a request arms nothing.
+// 3. A cut sets `cut_` before it cancels the wait; the resumed coroutine checks `cut_` first.
+// 4. `sent` counts the bytes of `out` and `tail` that the system took; both are cleared together.
+// 5. The wait for bytes is armed at most once, and only a cut cancels it: it detects that the client leaves while a
+//    handler works, and then serves as the wait for the next request. Bytes that arrive while no coroutine waits set
+//    `ready_`.
 
 namespace stint::http {
 namespace {
@@ -22,14 +23,14 @@ using boost::system::error_code;
 using net::RequestReader;
 
 constexpr std::size_t kFlushBytes = 64 << 10;     // of answers to pipelined requests, written together
-constexpr std::size_t kInlineBodyMax = 16 << 10;  // copied behind its head; larger ones are written from where they are
+constexpr std::size_t kInlineBodyMax = 16 << 10;  // copied behind its head; larger ones are written in place
 constexpr std::size_t kLingerBytesMax = 8 << 20;
 constexpr Duration kLingerMax = std::chrono::seconds(1);
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
-/// Until something has come, or the client has closed its side. False if the wait was taken back.
+/// Waits for bytes, or for the client to close its side. False if the wait was cancelled.
 class Connection::Bytes final : public Leaf, private Turn {
  public:
   explicit Bytes(Connection& connection) noexcept : connection_(connection) {}
@@ -40,7 +41,6 @@ class Connection::Bytes final : public Leaf, private Turn {
     connection_.arrival_.arm(connection_.socket_, Socket::wait_read);
   }
   bool await_resume() const noexcept { return std::exchange(connection_.ready_, false); }
-  /// Bytes are there.
   void want_turn() noexcept {
     if (!Turn::linked()) connection_.state_.turns.want(*this);
   }
@@ -58,7 +58,7 @@ class Connection::Bytes final : public Leaf, private Turn {
   Connection& connection_;
 };
 
-/// For another turn, behind the connections that wait for theirs.
+/// Waits for another turn, behind the connections already queued.
 class Connection::NextTurn final : public Leaf, private Turn {
  public:
   explicit NextTurn(Connection& connection) noexcept : connection_(connection) {}
@@ -88,10 +88,10 @@ Connection::Connection(ServerState& state, Socket socket, const tcp::endpoint& p
 Connection::~Connection() {
   if (idle_) --state_.stats.idle;
   if (streaming_) --state_.stats.streams;
-  if (desk_) state_.give_back(std::move(desk_));
+  if (buffers_) state_.give_back(std::move(buffers_));
   if (!abort_) return;
-  // What it did not read in all that time is thrown away, not kept by the system. Closed here, because the socket's
-  // destructor would take the option back.
+  // Reset: unread output is discarded instead of staying in the system's buffers. Closed here, because the socket's
+  // destructor would reset the option.
   error_code ignored;
   socket_.set_option(Socket::linger(true, 0), ignored);
   socket_.close(ignored);
@@ -115,7 +115,7 @@ Task<> Connection::carry_reserved(ServerState& state, Socket socket, tcp::endpoi
 Task<> Connection::turn_away(ServerState& state, Socket socket, tcp::endpoint peer, Place place) {
   const Place held = std::move(place);
   Connection connection(state, std::move(socket), peer);
-  connection.desk_ = state.take_desk();
+  connection.buffers_ = state.borrow_buffers();
   connection.refuse({503, "All connections are in use. Try again later."});
   co_await connection.finish();
 }
@@ -125,17 +125,17 @@ Task<> Connection::serve() {
     rest();
     if (idle_ && state_.draining) co_return;
     const bool came = co_await Bytes(*this);
-    lift_limit();
+    clear_limit();
     if (idle_) leave_idle();
     if (cut_ == Limit::header || cut_ == Limit::body) {
-      refuse({408, "The request took too long to come."});
+      refuse({408, "The request was not received in time. Send it again."});
       break;
     }
     if (!came || cut_ != Limit::none) co_return;
     if (!receive()) co_return;
 
     Step step = advance();
-    if (step != Step::wait || desk_->reader.state() != RequestReader::State::head) leave_head();
+    if (step != Step::wait || buffers_->reader.state() != RequestReader::State::head) leave_head();
     for (std::size_t answered = 0; step == Step::answer; ++answered) {
       if (answered > 0 && answered % state_.options.requests_per_turn == 0) co_await NextTurn(*this);
       Response response;
@@ -147,13 +147,13 @@ Task<> Connection::serve() {
           read_ = std::move(*permit);
         }
         ++state_.stats.requests;
-        response = co_await state_.handler.answer(desk_->reader.request(), *this);
+        response = co_await state_.handler.answer(buffers_->reader.request(), *this);
       } catch (...) {
         threw = true;
       }
       read_ = {};
-      if (begun_ && !response.streamed) co_return;  // broken off after its head was sent: all that is left is to cut
-      if (threw) response = problem_response(500, "The server failed at this request.");
+      if (begun_ && !response.streamed) co_return;  // failed after its head was sent: only a cut is left
+      if (threw) response = problem_response(500, "Internal error: the server failed to handle this request.");
       if (!response.streamed) respond(std::move(response));
       if (closing_) break;
       next_request();
@@ -174,32 +174,32 @@ Task<> Connection::serve() {
   co_await finish();
 }
 
-/// Sends what is left to send and closes.
+/// Flushes and closes.
 Task<> Connection::finish() {
   cut_ = Limit::none;
   const bool flushed = co_await flush();
   if (!flushed) co_return;
   error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_send, ignored);
-  if (!linger_ && desk_->begin == desk_->end) co_return;
+  if (!linger_ && buffers_->begin == buffers_->end) co_return;
   set_limit(Limit::linger, state_.reactor.now() + kLingerMax);
-  for (std::size_t read = 0; read < kLingerBytesMax; read += desk_->end) {
+  for (std::size_t read = 0; read < kLingerBytesMax; read += buffers_->end) {
     const bool came = co_await Bytes(*this);
     if (!came || cut_ != Limit::none) co_return;
-    desk_->begin = desk_->end = 0;
+    buffers_->begin = buffers_->end = 0;
     if (!receive()) co_return;
   }
 }
 
 // ---- reading ------------------------------------------------------------------------------------------------------
 
-/// Before a wait for bytes: which limit it has.
+/// Chooses the time limit of the next wait for bytes.
 void Connection::rest() {
   const TimePoint now = state_.reactor.now();
   const ServerOptions& options = state_.options;
-  if (!desk_ || (!desk_->reader.begun() && desk_->begin == desk_->end)) return enter_idle(now);
+  if (!buffers_ || (!buffers_->reader.begun() && buffers_->begin == buffers_->end)) return enter_idle(now);
   if (since_ == TimePoint()) since_ = now;
-  const RequestReader& reader = desk_->reader;
+  const RequestReader& reader = buffers_->reader;
   if (reader.state() == RequestReader::State::head) {
     enter_head();
     return set_limit(Limit::header, since_ + options.header_time_max);
@@ -210,7 +210,7 @@ void Connection::rest() {
 }
 
 void Connection::enter_idle(TimePoint now) {
-  if (desk_) state_.give_back(std::move(desk_));
+  if (buffers_) state_.give_back(std::move(buffers_));
   Link<Connection>::unlink();
   state_.idle.push_back(*this);
   idle_ = true;
@@ -218,7 +218,7 @@ void Connection::enter_idle(TimePoint now) {
   set_limit(Limit::idle, now + state_.options.idle_time_max);
 }
 
-/// The first piece decides its place in the list: who trickles does not become younger by that.
+/// The first piece decides the place in the list: a trickling client does not move back by sending more.
 void Connection::enter_head() {
   if (in_head_) return;
   Link<Connection>::unlink();
@@ -240,21 +240,21 @@ void Connection::leave_idle() noexcept {
   --state_.stats.idle;
 }
 
-/// Takes what has come, as much as there is room for. False: the client has closed, or worse.
+/// Reads as much as there is room for. False: the client has closed, or the connection failed.
 bool Connection::receive() {
-  if (!desk_) desk_ = state_.take_desk();
-  Desk& desk = *desk_;
-  if (!desk.input) desk.input = std::make_unique_for_overwrite<char[]>(Desk::kInputBytes);
-  if (desk.begin > 0) {
-    std::memmove(desk.input.get(), desk.input.get() + desk.begin, desk.end - desk.begin);
-    desk.end -= desk.begin;
-    desk.begin = 0;
+  if (!buffers_) buffers_ = state_.borrow_buffers();
+  Buffers& buffers = *buffers_;
+  if (!buffers.input) buffers.input = std::make_unique_for_overwrite<char[]>(Buffers::kInputBytes);
+  if (buffers.begin > 0) {
+    std::memmove(buffers.input.get(), buffers.input.get() + buffers.begin, buffers.end - buffers.begin);
+    buffers.end -= buffers.begin;
+    buffers.begin = 0;
   }
   error_code error;
   const std::size_t count =
-      socket_.receive(asio::buffer(desk.input.get() + desk.end, Desk::kInputBytes - desk.end), 0, error);
+      socket_.receive(asio::buffer(buffers.input.get() + buffers.end, Buffers::kInputBytes - buffers.end), 0, error);
   if (error == asio::error::would_block) return true;
-  desk.end += count;
+  buffers.end += count;
   state_.stats.bytes_in += count;
   half_closed_ = error == asio::error::eof;
   return !error && count > 0;
@@ -266,19 +266,19 @@ void Connection::arrived(const Arrival& arrival, const error_code& error) noexce
   } else if (!error) {
     ready_ = true;
     if (waits_ != nullptr) {
-      if (idle_) leave_idle();  // it has something to say: it is not closed to make room
+      if (idle_) leave_idle();  // a request begins: not to be evicted as idle
       waits_->want_turn();
     } else if (departure_waiters_ > 0) {
       look();
     }
   } else if (waits_ != nullptr) {
     if (cut_ != Limit::none) return waits_->end();
-    arrival_.arm(socket_, Socket::wait_read);  // taken back by a cut before this wait
+    arrival_.arm(socket_, Socket::wait_read);  // a cut before this wait had cancelled it
   }
 }
 
 bool Connection::is_short_read() const {
-  const Request& request = desk_->reader.request();
+  const Request& request = buffers_->reader.request();
   return request.method == "GET" && !(state_.rules.is_open && state_.rules.is_open(request));
 }
 
@@ -289,20 +289,20 @@ Task<> Connection::departure() {
     std::uint8_t& count;
   };
   const Waiter waiter(departure_waiters_);
-  read_ = {};  // the answer takes longer than a short read
+  read_ = {};  // the answer takes longer than a short read: frees the permit
   if (!left_) look();
   if (!left_) co_await departed_.wait(departed_.count());
 }
 
-/// While a handler works: reads, since only behind what the client has sent can be seen that it left. What came is kept
-/// for later, as long as there is room.
+/// While a handler works: reads, since a close is visible only behind the bytes that were sent before it. Keeps what
+/// arrived for later, as long as there is room.
 void Connection::look() {
-  const auto room = [this] { return desk_->end - desk_->begin < Desk::kInputBytes; };
+  const auto room = [this] { return buffers_->end - buffers_->begin < Buffers::kInputBytes; };
   if (ready_ && room()) {
     ready_ = false;
     if (!receive()) {
       if (!half_closed_) return leave();
-      if (!ask_whether_it_reads()) return leave();
+      if (!probe_client()) return leave();
     }
   }
   if (room() && !half_closed_) return arrival_.arm(socket_, Socket::wait_read);
@@ -310,47 +310,47 @@ void Connection::look() {
   hang_up_->arm(socket_, Socket::wait_error);
 }
 
-/// The client has closed its side, or left: on the wire the two look alike. What is sent now is taken by the one, and
-/// answered with a reset by the other. An interim answer is skipped by every client of HTTP/1.1, whether it expects one
-/// or not. False: it can't be asked, and counts as gone.
-bool Connection::ask_whether_it_reads() {
-  if (desk_->reader.request().version < 11) return false;
+/// The client has closed its sending side, or left: on the wire the two look alike. An interim answer tells them apart:
+/// a half-closed client accepts it (every HTTP/1.1 client skips interim answers), one that left replies with a reset.
+/// False: an HTTP/1.0 client can't be probed, and counts as gone.
+bool Connection::probe_client() {
+  if (buffers_->reader.request().version < 11) return false;
   if (!streaming_) {
-    desk_->out += kContinue;
+    buffers_->out += kContinue;
   } else if (heartbeat_.empty()) {
     return false;
-  } else if (desk_->all_sent()) {
-    append_chunk(desk_->out, heartbeat_);
+  } else if (buffers_->all_sent()) {
+    append_chunk(buffers_->out, heartbeat_);
   }
   return sending_ || flush_now() != Sent::failed;
 }
 
-/// The client is gone, or is to go.
+/// The client is gone, or is about to be cut.
 void Connection::leave() noexcept {
   closing_ = left_ = true;
   departed_.notify();
 }
 
-/// Takes requests out of what was read, until one is to be answered or more must come.
+/// Parses requests from the input, until one is ready to be answered or more bytes are needed.
 Connection::Step Connection::advance() {
   using State = RequestReader::State;
-  Desk& desk = *desk_;
+  Buffers& buffers = *buffers_;
   while (true) {
-    const std::size_t used = desk.reader.feed(desk.pending());
-    desk.begin += used;
-    switch (desk.reader.state()) {
+    const std::size_t used = buffers.reader.feed(buffers.pending());
+    buffers.begin += used;
+    switch (buffers.reader.state()) {
       case State::head:
-        if (used == 0 || desk.pending().empty()) return Step::wait;
+        if (used == 0 || buffers.pending().empty()) return Step::wait;
         break;
       case State::body:
         if (admitted_) {
-          if (used == 0 || desk.pending().empty()) return Step::wait;
+          if (used == 0 || buffers.pending().empty()) return Step::wait;
           break;
         }
         since_ = TimePoint();
         if (!admit()) return Step::close;
-        if (desk.reader.request().expects_continue && desk.pending().empty()) {
-          desk.out += kContinue;
+        if (buffers.reader.request().expects_continue && buffers.pending().empty()) {
+          buffers.out += kContinue;
         }
         break;
       case State::done:
@@ -358,20 +358,20 @@ Connection::Step Connection::advance() {
         if (closing_) return Step::close;
         next_request();
         break;
-      case State::refused: refuse(desk.reader.refusal()); return Step::close;
+      case State::refused: refuse(buffers.reader.refusal()); return Step::close;
     }
   }
 }
 
-/// Asks the guard. False: refused, and the answer is on its way.
+/// Applies the guard. False: the request was refused, and the answer is being sent.
 bool Connection::admit() {
-  const Request& request = desk_->reader.request();
+  const Request& request = buffers_->reader.request();
   const auto refusal = check(request, state_.rules);
   if (!refusal) {
     admitted_ = true;
     return true;
   }
-  if (desk_->reader.state() == RequestReader::State::done) {
+  if (buffers_->reader.state() == RequestReader::State::done) {
     ++state_.stats.refusals;
     respond(problem_response(refusal->status, refusal->detail));
   } else {
@@ -381,7 +381,7 @@ bool Connection::admit() {
 }
 
 void Connection::next_request() {
-  desk_->reader.next();
+  buffers_->reader.next();
   admitted_ = begun_ = false;
   since_ = TimePoint();
 }
@@ -390,13 +390,13 @@ void Connection::next_request() {
 
 HeadFacts Connection::facts(bool keep_alive) {
   HeadFacts facts;
-  facts.old_version = desk_->reader.request().version < 11;
+  facts.old_version = buffers_->reader.request().version < 11;
   facts.keep_alive = keep_alive;
   if (state_.options.wall_clock) facts.date = state_.date(state_.reactor.now());
   return facts;
 }
 
-/// For what ends the connection.
+/// Queues an answer that ends the connection.
 void Connection::refuse(const Refusal& refusal) {
   ++state_.stats.refusals;
   closing_ = linger_ = true;
@@ -406,54 +406,54 @@ void Connection::refuse(const Refusal& refusal) {
 }
 
 void Connection::respond(Response response) {
-  const Request& request = desk_->reader.request();
+  const Request& request = buffers_->reader.request();
   const bool keep_alive = request.keep_alive && !closing_ && !state_.draining && !reserved_;
   closing_ = !keep_alive;
-  append_head(desk_->out, response, facts(keep_alive));
+  append_head(buffers_->out, response, facts(keep_alive));
   ++state_.stats.answers[std::min<std::size_t>(response.status / 100, state_.stats.answers.size() - 1)];
   if (request.method == "HEAD" || has_no_body(response.status)) return;
   if (response.body.size() <= kInlineBodyMax) {
-    desk_->out += response.body;
+    buffers_->out += response.body;
   } else {
-    desk_->tail = std::move(response.body);
+    buffers_->tail = std::move(response.body);
   }
 }
 
-bool Connection::wants_flush() const noexcept { return desk_->out.size() >= kFlushBytes || !desk_->tail.empty(); }
+bool Connection::wants_flush() const noexcept { return buffers_->out.size() >= kFlushBytes || !buffers_->tail.empty(); }
 
-/// Gives the system what it takes at once.
+/// Writes as much as the system takes without waiting.
 Connection::Sent Connection::flush_now() {
-  Desk& desk = *desk_;
-  while (desk.sent < desk.out.size() + desk.tail.size()) {
-    const std::size_t from_out = std::min(desk.sent, desk.out.size());
-    const asio::const_buffer head = asio::buffer(desk.out) + from_out;
+  Buffers& buffers = *buffers_;
+  while (buffers.sent < buffers.out.size() + buffers.tail.size()) {
+    const std::size_t from_out = std::min(buffers.sent, buffers.out.size());
+    const asio::const_buffer head = asio::buffer(buffers.out) + from_out;
     error_code error;
     std::size_t count = 0;
-    if (desk.tail.empty()) {
+    if (buffers.tail.empty()) {
       count = socket_.send(head, 0, error);
     } else {
-      const std::array both{head, asio::buffer(std::as_const(desk.tail)) + (desk.sent - from_out)};
+      const std::array both{head, asio::buffer(std::as_const(buffers.tail)) + (buffers.sent - from_out)};
       count = socket_.send(both, 0, error);
     }
     if (error == asio::error::would_block) return Sent::blocked;
     if (error) return Sent::failed;
-    desk.sent += count;
+    buffers.sent += count;
     state_.stats.bytes_out += count;
   }
-  desk.out.clear();
-  desk.tail.clear();
-  desk.sent = 0;
+  buffers.out.clear();
+  buffers.tail.clear();
+  buffers.sent = 0;
   return Sent::all;
 }
 
-/// False: the client is gone, or was cut off because it reads nothing.
+/// False: the client is gone, or was cut because it does not read.
 Task<bool> Connection::flush() {
   while (true) {
     const Sent sent = flush_now();
     if (sent != Sent::blocked) co_return sent == Sent::all;
     set_limit(Limit::write, state_.reactor.now() + state_.options.write_time_max);
     const auto [error] = co_await socket_.async_wait(Socket::wait_write, use_task);
-    lift_limit();
+    clear_limit();
     if (error || cut_ != Limit::none) co_return false;
   }
 }
@@ -461,51 +461,51 @@ Task<bool> Connection::flush() {
 // ---- streams ------------------------------------------------------------------------------------------------------
 
 Task<Response> Connection::stream(StreamHead head, Task<> body) {
-  STINT_ASSERT(!begun_ && "an exchange has one stream");
+  STINT_ASSERT(!begun_ && "an exchange has at most one stream");
   begun_ = true;
   Response streamed;
   streamed.streamed = true;
-  const Request& request = desk_->reader.request();
+  const Request& request = buffers_->reader.request();
   closing_ = !request.keep_alive || request.version < 11 || state_.draining;
-  append_head(desk_->out, head, facts(!closing_));
+  append_head(buffers_->out, head, facts(!closing_));
   ++state_.stats.answers[std::min<std::size_t>(head.status / 100, state_.stats.answers.size() - 1)];
   const bool told = co_await flush();
   if (!told) closing_ = true;
   if (!told || request.method == "HEAD") co_return streamed;
 
-  if (desk_->begin == desk_->end) desk_->drop_input();  // a stream may last for hours
+  if (buffers_->begin == buffers_->end) buffers_->drop_input();  // a stream may last for hours
   streaming_ = true;
   ++state_.stats.streams;
   heartbeat_ = head.heartbeat;
   await_heartbeat();
   const Result<> told_all = co_await while_connected(std::move(body));
-  const bool drained = head.endless && cut_ == Limit::drain && desk_->all_sent();
+  const bool drained = head.endless && cut_ == Limit::drain && buffers_->all_sent();
   end_stream(drained || (told_all && cut_ == Limit::none));
   co_return streamed;
 }
 
 void Connection::end_stream(bool whole) {
-  lift_limit();
+  clear_limit();
   streaming_ = false;
   --state_.stats.streams;
   if (!whole) {
-    // Without its last chunk the client knows that something is missing.
+    // Without the last chunk the client can tell that the stream is incomplete.
     closing_ = true;
-    desk_->out.clear();
-    desk_->tail.clear();
-    desk_->sent = 0;
-  } else if (desk_->reader.request().version >= 11) {
-    desk_->out += kLastChunk;
+    buffers_->out.clear();
+    buffers_->tail.clear();
+    buffers_->sent = 0;
+  } else if (buffers_->reader.request().version >= 11) {
+    buffers_->out += kLastChunk;
   }
 }
 
 Task<Result<>> Connection::send(std::string bytes) {
-  STINT_ASSERT(!sending_ && "a stream is sent by one");
+  STINT_ASSERT(!sending_ && "one send at a time");
   if (!streaming_ || cut_ != Limit::none) co_return fail(Errc::closed, "the client is gone");
-  if (desk_->reader.request().version >= 11) {
-    append_chunk(desk_->out, bytes);
+  if (buffers_->reader.request().version >= 11) {
+    append_chunk(buffers_->out, bytes);
   } else {
-    desk_->out += bytes;
+    buffers_->out += bytes;
   }
   struct Sending {  // however this frame ends
     explicit Sending(Connection& by) : self(by) { self.sending_ = true; }
@@ -526,17 +526,17 @@ Task<Result<>> Connection::send(std::string bytes) {
 
 void Connection::await_heartbeat() {
   since_ = TimePoint();
-  if (heartbeat_.empty()) return lift_limit();
+  if (heartbeat_.empty()) return clear_limit();
   set_limit(Limit::heartbeat, state_.reactor.now() + state_.options.heartbeat_every);
 }
 
-/// From the timer: a stream said nothing for a while. If the system takes no more, the reader has stopped reading.
+/// From the timer: a stream was silent for a while. If the system takes no more bytes, the client has stopped reading.
 void Connection::beat(TimePoint now) noexcept {
-  if (desk_->all_sent()) {
-    if (desk_->reader.request().version >= 11) {
-      append_chunk(desk_->out, heartbeat_);
+  if (buffers_->all_sent()) {
+    if (buffers_->reader.request().version >= 11) {
+      append_chunk(buffers_->out, heartbeat_);
     } else {
-      desk_->out += heartbeat_;
+      buffers_->out += heartbeat_;
     }
   }
   const Sent sent = flush_now();
@@ -569,7 +569,7 @@ void Connection::set_limit(Limit limit, TimePoint when) noexcept {
 }
 
 void Connection::fire() noexcept {
-  if (deadline_ == TimePoint::max()) return;  // the next limit arms it anew
+  if (deadline_ == TimePoint::max()) return;  // the next time limit arms it again
   const TimePoint now = state_.reactor.now();
   if (now < deadline_) return set_limit(limit_, deadline_);
   if (limit_ == Limit::heartbeat) return beat(now);
@@ -579,7 +579,7 @@ void Connection::fire() noexcept {
 void Connection::cut(Limit why) noexcept {
   if (cut_ != Limit::none) return;
   cut_ = why;
-  lift_limit();
+  clear_limit();
   if (why == Limit::header) ++state_.stats.cut_header;
   if (why == Limit::body) ++state_.stats.cut_body;
   if (why == Limit::write) ++state_.stats.cut_write;

@@ -1,5 +1,5 @@
-/// One connection of the server: reads requests, lets the handler answer them one after another, writes, and watches
-/// the clock. Internal to this folder: it includes Asio.
+/// One connection of the server: reads requests, has the handler answer them one after another, writes, and enforces
+/// time limits. Internal to this folder: it includes Asio.
 #pragma once
 
 #include "http/arrival.hpp"
@@ -16,16 +16,16 @@ class Connection final : public Exchange,
                          private Timer,
                          private Arrival::Listener {
  public:
-  /// The whole life of a connection.
+  /// Serves the connection until it closes.
   static Task<> carry(ServerState& state, Socket socket, asio::ip::tcp::endpoint peer, Place place);
-  /// Of one in reserve: one answer, and no long one.
+  /// A connection in reserve: one short answer.
   static Task<> carry_reserved(ServerState& state, Socket socket, asio::ip::tcp::endpoint peer, Place place);
-  /// Of one for which there is no place.
+  /// A connection without a place: answers 503.
   static Task<> turn_away(ServerState& state, Socket socket, asio::ip::tcp::endpoint peer, Place place);
 
-  /// Closes a connection that is idle, or has sent half a head, to make room.
+  /// Closes a connection that is idle, or has sent part of a head, to make room.
   void evict() noexcept;
-  /// The server stops: an idle connection or a stream ends now, an answer under way may still come.
+  /// The server stops: an idle connection or a stream ends now, an answer in progress may finish.
   void drain() noexcept;
 
   Task<Response> stream(StreamHead head, Task<> body) override;
@@ -35,7 +35,7 @@ class Connection final : public Exchange,
   bool reserved() const noexcept override { return reserved_; }
 
  private:
-  /// What the timer waits for, and why the connection was cut.
+  /// The time limit that the timer enforces, and the reason why the connection was cut.
   enum class Limit : std::uint8_t { none, idle, header, body, write, linger, heartbeat, evicted, drain };
   enum class Step : std::uint8_t { wait, answer, close };
   enum class Sent : std::uint8_t { all, blocked, failed };
@@ -52,7 +52,7 @@ class Connection final : public Exchange,
   Task<> departure() override;
   bool is_short_read() const;
   void look();
-  bool ask_whether_it_reads();
+  bool probe_client();
   void leave() noexcept;
   void arrived(const Arrival& arrival, const boost::system::error_code& error) noexcept override;
 
@@ -74,7 +74,7 @@ class Connection final : public Exchange,
   void await_heartbeat();
 
   void set_limit(Limit limit, TimePoint when) noexcept;
-  void lift_limit() noexcept { deadline_ = TimePoint::max(); }
+  void clear_limit() noexcept { deadline_ = TimePoint::max(); }
   void fire() noexcept override;
   void cut(Limit why) noexcept;
   void beat(TimePoint now) noexcept;
@@ -82,12 +82,12 @@ class Connection final : public Exchange,
   ServerState& state_;
   Socket socket_;
   Arrival arrival_{*this};
-  std::unique_ptr<Arrival> hang_up_;  // made when there is no room for bytes
+  std::unique_ptr<Arrival> hang_up_;  // made when the input buffer is full
   Bytes* waits_ = nullptr;            // for the arrival
-  Permit read_;                       // while a short GET is answered
+  Permit read_;                       // held while a short GET is answered
   Notification departed_;
-  std::unique_ptr<Desk> desk_;  // none while idle
-  TimePoint since_{};           // of the head, then of the body, then of a stream's heartbeat that nobody takes
+  std::unique_ptr<Buffers> buffers_;  // nullptr while idle
+  TimePoint since_{};                 // begin of the head, then of the body, then of a stream's unread heartbeat
   TimePoint deadline_ = TimePoint::max();
   TimePoint armed_for_{};
   asio::ip::tcp::endpoint peer_;
@@ -96,15 +96,15 @@ class Connection final : public Exchange,
   Limit cut_ = Limit::none;
   std::uint8_t departure_waiters_ = 0;  // coroutines in departure()
   bool idle_ = false;
-  bool in_head_ = false;      // half a head has come: it may be closed to make room
+  bool in_head_ = false;      // part of a head has arrived: may be closed to make room
   bool reserved_ = false;     // its place is one of the reserve
-  bool ready_ = false;        // something came and was not read
+  bool ready_ = false;        // bytes arrived and were not read
   bool admitted_ = false;     // the request's head has been checked
-  bool half_closed_ = false;  // no more will come
-  bool left_ = false;         // the client is gone, or is to go
-  bool closing_ = false;      // after what is being sent
-  bool linger_ = false;       // the client may still be sending: read on, or the reset takes our answer with it
-  bool begun_ = false;        // a stream's head is on its way
+  bool half_closed_ = false;  // no more bytes will arrive
+  bool left_ = false;         // the client is gone, or is about to be cut
+  bool closing_ = false;      // after the current answer
+  bool linger_ = false;       // the client may still be sending: read on, or the reset discards our answer
+  bool begun_ = false;        // a stream's head is being sent
   bool streaming_ = false;    // its body is being sent
   bool sending_ = false;
   bool abort_ = false;  // close with a reset

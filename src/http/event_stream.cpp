@@ -46,7 +46,7 @@ Task<Response> EventStream::run(Task<> body) {
 
 Task<Result<>> EventStream::send(const Event& event) { return exchange_.send(event_text(event)); }
 
-Task<Result<>> EventStream::say_retry(Duration after) {
+Task<Result<>> EventStream::send_retry(Duration after) {
   const auto count = std::chrono::duration_cast<std::chrono::milliseconds>(after).count();
   return exchange_.send(fmt::format("retry: {}\n\n", count));
 }

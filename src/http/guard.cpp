@@ -46,7 +46,7 @@ std::optional<Origin> parse_origin(std::string_view text) noexcept {
   return std::nullopt;
 }
 
-/// With its colon; empty: none.
+/// The port with its colon; empty: none.
 std::string_view port_of(std::string_view authority) noexcept {
   const std::size_t close = authority.find(']');
   const std::size_t colon = authority.find(':', close == std::string_view::npos ? 0 : close);
@@ -116,21 +116,22 @@ bool same_secret(std::string_view given, std::string_view secret) noexcept {
 }
 
 std::optional<Refusal> check(const Request& request, const GuardRules& rules) {
-  // HTTP/1.0 may have no Host; no browser sends that.
+  // HTTP/1.0 may omit Host; no browser does.
   if (!request.host.empty() || request.version >= 11) {
     if (!host_allowed(request.host, rules)) {
-      return Refusal{421, "The Host is not one of this server's. Use its address, or allow the name."};
+      return Refusal{421,
+                     "The Host header does not name this server. Use its address, or allow the name in its settings."};
     }
   }
   if (const auto origin = request.header("origin"); origin && !same_origin(*origin, request.host)) {
-    return Refusal{403, "The Origin is another one: no page but this server's own may ask it."};
+    return Refusal{403, "The Origin header names another site: only pages of this server may send requests to it."};
   }
   if (rules.token.empty() || (rules.is_open && rules.is_open(request))) return std::nullopt;
   const auto token = request.bearer();
   if (token && (same_secret(*token, rules.token) || (rules.other_token && rules.other_token(*token)))) {
     return std::nullopt;
   }
-  return Refusal{401, "This needs the header `Authorization: Bearer` with the server's token."};
+  return Refusal{401, "The token is missing or wrong: send the header `Authorization: Bearer TOKEN`."};
 }
 
 }  // namespace stint::http

@@ -36,7 +36,7 @@ TEST(HttpGuard, knows_its_own_names) {
   EXPECT_FALSE(host_allowed("", rules));
 }
 
-TEST(HttpGuard, who_listens_everywhere_is_known_by_any_address) {
+TEST(HttpGuard, a_server_on_all_interfaces_accepts_any_address) {
   GuardRules rules;
   for (const char* everywhere : {"0.0.0.0", "::"}) {
     rules.listen_host = everywhere;
@@ -47,7 +47,7 @@ TEST(HttpGuard, who_listens_everywhere_is_known_by_any_address) {
   }
 }
 
-TEST(HttpGuard, an_origin_is_ours_if_its_host_is_the_requests) {
+TEST(HttpGuard, an_origin_must_match_the_host_of_the_request) {
   EXPECT_TRUE(same_origin("http://localhost:7717", "localhost:7717"));
   EXPECT_TRUE(same_origin("http://LOCALHOST:7717", "localhost:7717"));
   EXPECT_TRUE(same_origin("http://localhost", "localhost:80"));
@@ -65,7 +65,7 @@ TEST(HttpGuard, an_origin_is_ours_if_its_host_is_the_requests) {
   }
 }
 
-TEST(HttpGuard, a_secret_is_compared_whole) {
+TEST(HttpGuard, secrets_are_compared_completely) {
   EXPECT_TRUE(same_secret("abc", "abc"));
   for (const char* given : {"", "a", "ab", "abd", "abcabc", "xbc", "abcd"})
     EXPECT_FALSE(same_secret(given, "abc")) << given;
@@ -87,7 +87,7 @@ class HttpGuardCheck : public ::testing::Test {
   std::string path = "/";
 };
 
-TEST_F(HttpGuardCheck, without_a_token_host_and_origin_count) {
+TEST_F(HttpGuardCheck, host_and_origin_are_checked_without_a_token) {
   EXPECT_EQ(ask({}), 200U);
   EXPECT_EQ(ask({}, "evil.example"), 421U);
   EXPECT_EQ(ask({}, ""), 421U);
@@ -95,7 +95,7 @@ TEST_F(HttpGuardCheck, without_a_token_host_and_origin_count) {
   EXPECT_EQ(ask({{"origin", "http://evil.example"}}), 403U);
 }
 
-TEST_F(HttpGuardCheck, the_token_is_asked_for) {
+TEST_F(HttpGuardCheck, the_token_is_required) {
   rules.token = "t";
   EXPECT_EQ(ask({}), 401U);
   EXPECT_EQ(ask({{"Authorization", "t"}}), 401U);

@@ -1,8 +1,8 @@
-/// What a program implements to answer requests, and what it can do while it answers.
+/// The interface that a program implements to answer requests, and what a handler can do while it answers.
 ///
-/// [life] A handler's task is a part of its connection: it is stopped when the server is stopped and its time to drain
+/// [life] A handler's task is part of its connection: it is stopped when the server is stopped and its time to drain
 /// is over. It is *not* stopped when the client closes its side, because a client may half-close and still read. A
-/// handler whose work is for nobody but the client wraps it in `while_connected`; every stream is wrapped so.
+/// handler whose work only serves this client wraps it in `while_connected`; every stream is wrapped so.
 #pragma once
 
 #include "http/response.hpp"
@@ -15,12 +15,12 @@ namespace stint::http {
 
 using net::Request;
 
-/// One request being answered. Belongs to the connection; lives as long as the handler's task.
+/// One request being answered. Owned by the connection; lives as long as the handler's task.
 class Exchange {
  public:
   /// Runs `work` until it ends or the client leaves, whichever is first: `Errc::closed` if the client left, and the
-  /// work is stopped and gone by then. A client of HTTP/1.0 that closes its sending half counts as left, since it can't
-  /// be asked whether it still reads. What the client sends meanwhile waits for its turn.
+  /// work has been stopped and joined by then. An HTTP/1.0 client that closes its sending half counts as left, since it
+  /// can't be probed. Requests that arrive meanwhile wait for their turn.
   template <class T>
   [[nodiscard]] Task<stint::detail::Flat<T>> while_connected(Task<T> work) {
     auto first = co_await race(departure(), std::move(work));  // in this order: no work begins after the client left
@@ -35,28 +35,28 @@ class Exchange {
   /// Sends the head, then runs `body`, which sends pieces, until it ends or the client leaves or the server drains.
   /// `co_return co_await exchange.stream(head, tell(exchange));` Once per exchange. A HEAD request gets the head alone.
   [[nodiscard]] virtual Task<Response> stream(StreamHead head, Task<> body) = 0;
-  /// One piece of the stream. Ends when the system has taken all of it, so a slow reader holds up its own handler and
-  /// nobody else. `Errc::closed` when the client is gone or was cut off for reading nothing. One at a time.
+  /// Sends one piece of the stream. Ends when the system has taken all of it, so a slow reader delays only its own
+  /// handler. `Errc::closed` when the client is gone or was cut because it does not read. One at a time.
   [[nodiscard]] virtual Task<Result<>> send(std::string bytes) = 0;
 
   /// Address and port of the client.
   [[nodiscard]] virtual std::string peer() const = 0;
-  /// All places but those in reserve are taken: no answer may last here.
+  /// All other places are taken: this connection is in reserve, and its answer must be short.
   [[nodiscard]] virtual bool reserved() const noexcept = 0;
-  /// The server takes no new connections and waits for this answer.
+  /// The server drains: it takes no new connections and waits for this answer.
   [[nodiscard]] virtual bool draining() const noexcept = 0;
 
  protected:
   Exchange() = default;
   ~Exchange() = default;
-  /// Ends when the client leaves. The connection reads ahead while it is awaited, to see that.
+  /// Ends when the client leaves. The connection reads ahead meanwhile, to detect that.
   [[nodiscard]] virtual Task<> departure() = 0;
 };
 
 class Handler {
  public:
-  /// Called on the reactor's thread, once per request that is whole and allowed in. An exception becomes a 500 that
-  /// tells nothing.
+  /// Called on the reactor's thread, once per complete request that the guard admitted. An exception becomes a 500
+  /// without details.
   [[nodiscard]] virtual Task<Response> answer(const Request& request, Exchange& exchange) = 0;
 
  protected:

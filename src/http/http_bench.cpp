@@ -72,7 +72,7 @@ void serve(const Args& args) {
   STINT_ASSERT(reactor.run(scope));
 }
 
-/// The clients are sockets of the same process, but nothing more: what they cost it is a descriptor.
+/// The clients are sockets of the same process; each costs it a descriptor and nothing more.
 Task<> connect(Reactor& reactor, std::uint16_t port, std::vector<int>& clients, std::int64_t count) {
   const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
   for (std::int64_t i = 0; i < count; ++i) {
@@ -107,7 +107,7 @@ void idle(const Args& args) {
     scope.spawn(connect(reactor, port, clients, more));
     STINT_ASSERT(reactor.run(scope));
   };
-  wait_for(64);  // what the server keeps for later is there
+  wait_for(64);  // the buffers that the server keeps are allocated now
   const double before = resident_bytes();
   wait_for(count);
   const double after = resident_bytes();

@@ -41,30 +41,32 @@ class Page {
 
 void add_pool(Page& page, const engine::FleetHealth& pool) {
   page.one("stint_pool_workers", "gauge", "Workers of this daemon.", pool.pool_size);
-  page.one("stint_pool_workers_wanted", "gauge", "Workers that were asked for.", pool.target_size);
+  page.one("stint_pool_workers_wanted", "gauge", "Workers that this daemon should have.", pool.target_size);
   page.one("stint_pool_utilization_ratio", "gauge", "Share of workers that carry a run.", pool.utilization);
-  page.one("stint_pool_stale_workers", "gauge", "Workers whose run shows no life.", pool.stale_workers);
+  page.one("stint_pool_stale_workers", "gauge", "Workers whose run gave no sign of life for too long.",
+           pool.stale_workers);
   page.one("stint_pool_runs_completed_total", "counter", "Attempts that succeeded.", pool.total_completed);
   page.one("stint_pool_runs_failed_total", "counter", "Attempts that failed.", pool.total_failed);
   page.one("stint_pool_runs_cancelled_total", "counter", "Attempts that were cancelled.", pool.total_cancelled);
-  page.one("stint_pool_autoscale_errors_total", "counter", "Times the autoscaler could not look.",
+  page.one("stint_pool_autoscale_errors_total", "counter", "Autoscaler rounds that could not read the load.",
            pool.autoscale_errors);
-  page.one("stint_queue_capacity_runs", "gauge", "Runs that may be queued.", pool.queue_capacity);
-  page.one("stint_queue_fullness_ratio", "gauge", "How full the fullest queue of an agent is.", pool.queue_fullness);
-  page.family("stint_agent_queue_runs", "gauge", "Runs that are queued, due or not.");
+  page.one("stint_queue_capacity_runs", "gauge", "Maximum number of queued runs, over all agents.",
+           pool.queue_capacity);
+  page.one("stint_queue_fullness_ratio", "gauge", "Fill ratio of the fullest agent queue.", pool.queue_fullness);
+  page.family("stint_agent_queue_runs", "gauge", "Queued runs of an agent, due or not.");
   for (const auto& queue : pool.queues) page.sample(queue.queued, "agent", queue.agent);
-  page.family("stint_agent_queue_capacity_runs", "gauge", "Runs that may be queued.");
+  page.family("stint_agent_queue_capacity_runs", "gauge", "Maximum number of queued runs of an agent.");
   for (const auto& queue : pool.queues) page.sample(queue.queued_max, "agent", queue.agent);
 }
 
 void add_limits(Page& page, const std::vector<engine::LimitView>& limits) {
-  page.family("stint_limit_capacity", "gauge", "Permits of a limit.");
+  page.family("stint_limit_capacity", "gauge", "Capacity of a limit, in permits.");
   for (const auto& limit : limits) {
     if (limit.capacity) page.sample(*limit.capacity, "limit", limit.name);
   }
-  page.family("stint_limit_held", "gauge", "Permits that are out.");
+  page.family("stint_limit_held", "gauge", "Permits of a limit that are held.");
   for (const auto& limit : limits) page.sample(limit.held, "limit", limit.name);
-  page.family("stint_limit_waiting", "gauge", "Requests in line.");
+  page.family("stint_limit_waiting", "gauge", "Requests waiting for a limit.");
   for (const auto& limit : limits) page.sample(limit.waiting, "limit", limit.name);
   page.family("stint_limit_paused", "gauge", "1 while a limit is paused.");
   for (const auto& limit : limits) page.sample(limit.paused ? 1 : 0, "limit", limit.name);
@@ -72,22 +74,22 @@ void add_limits(Page& page, const std::vector<engine::LimitView>& limits) {
 
 void add_server(Page& page, const ServerStats& server) {
   page.one("stint_http_connections", "gauge", "Open connections.", server.connections);
-  page.one("stint_http_streams", "gauge", "Connections that are sent a stream.", server.streams);
-  page.one("stint_http_connections_total", "counter", "Connections taken.", server.connections_total);
-  page.one("stint_http_connections_evicted_total", "counter", "Idle or half-sent connections closed to make room.",
-           server.connections_evicted);
-  page.one("stint_http_connections_reserved_total", "counter", "Connections answered from the places in reserve.",
+  page.one("stint_http_streams", "gauge", "Connections with an open stream.", server.streams);
+  page.one("stint_http_connections_total", "counter", "Connections accepted.", server.connections_total);
+  page.one("stint_http_connections_evicted_total", "counter",
+           "Connections closed to make room, idle or with an incomplete head.", server.connections_evicted);
+  page.one("stint_http_connections_reserved_total", "counter", "Connections served from the reserve.",
            server.connections_reserved);
-  page.one("stint_http_connections_refused_total", "counter", "Connections told that all places are in use.",
+  page.one("stint_http_connections_refused_total", "counter", "Connections refused because all places were in use.",
            server.connections_refused);
-  page.one("stint_http_requests_total", "counter", "Requests given to the API.", server.requests);
-  page.family("stint_http_answers_total", "counter", "Answers by class of status.");
+  page.one("stint_http_requests_total", "counter", "Requests passed to the API.", server.requests);
+  page.family("stint_http_answers_total", "counter", "Responses by status class.");
   for (std::size_t i = 1; i < server.answers.size(); ++i) {
     page.sample(server.answers[i], "class", std::to_string(i) + "xx");
   }
-  page.one("stint_http_refusals_total", "counter", "Requests that were malformed, too large or not allowed in.",
-           server.refusals);
-  page.family("stint_http_cut_total", "counter", "Connections that were cut for being too slow.");
+  page.one("stint_http_refusals_total", "counter",
+           "Requests refused because they were malformed, too large or not authorized.", server.refusals);
+  page.family("stint_http_cut_total", "counter", "Connections closed because the client was too slow.");
   page.sample(server.cut_header, "part", "header");
   page.sample(server.cut_body, "part", "body");
   page.sample(server.cut_write, "part", "write");
@@ -97,7 +99,7 @@ void add_server(Page& page, const ServerStats& server) {
 
 std::string metrics_text(const engine::FleetStatus& status, const ServerStats* server) {
   Page page;
-  page.family("stint_build_info", "gauge", "1, with the version.");
+  page.family("stint_build_info", "gauge", "Always 1; the label has the version.");
   page.sample(1, "version", status.version);
   page.one("stint_draining", "gauge", "1 while this daemon drains.",
            status.phase == engine::Phase::finishing || status.phase == engine::Phase::handing_back ? 1 : 0);
@@ -109,12 +111,13 @@ std::string metrics_text(const engine::FleetStatus& status, const ServerStats* s
   page.one("stint_runs_ready", "gauge", "Queued runs that could be claimed now.", status.stats.ready);
   page.one("stint_store_bytes", "gauge", "Size of the store on disk.", status.stats.bytes);
   page.one("stint_store_nodes", "gauge", "Nodes: processes that carry runs of this store.", status.stats.nodes);
-  page.one("stint_cost_today_micros", "gauge", "Spent today, in millionths.", status.cost_micros_today);
+  page.one("stint_cost_today_micros", "gauge", "Cost of today, in millionths of the currency.",
+           status.cost_micros_today);
   page.one("stint_tokens_today", "gauge", "Tokens used today.", status.tokens_today);
   if (status.pool) add_pool(page, *status.pool);
-  page.one("stint_notes_left_out_total", "counter", "Notes of tools beyond what a run may leave.",
+  page.one("stint_notes_left_out_total", "counter", "Notes dropped because a run had reached its maximum.",
            status.notes_left_out);
-  page.one("stint_settlements_stale_total", "counter", "Ends of attempts that were told too late: others had the run.",
+  page.one("stint_settlements_stale_total", "counter", "Settlements rejected because their fence was stale.",
            status.settlements_stale);
   add_limits(page, status.limits);
   if (server != nullptr) add_server(page, *server);

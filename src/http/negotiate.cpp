@@ -13,7 +13,7 @@ using net::trimmed;
 
 constexpr std::string_view kStream = "text/event-stream", kJsonType = "application/json";
 
-/// Up to the separator; what is left begins behind it.
+/// The text up to the separator; `text` keeps what follows it.
 std::string_view take_until(std::string_view& text, char separator) {
   const std::size_t end = text.find(separator);
   const std::string_view part = trimmed(text.substr(0, end));
@@ -21,7 +21,7 @@ std::string_view take_until(std::string_view& text, char separator) {
   return part;
 }
 
-/// `q` of a media range, in thousandths; what is no such number counts as 1, as if it were absent.
+/// `q` of a media range, in thousandths; an invalid number counts as 1, as if it were absent.
 int quality(std::string_view parameters) {
   while (!parameters.empty()) {
     std::string_view value = take_until(parameters, ';');
@@ -39,7 +39,7 @@ int quality(std::string_view parameters) {
   return 1000;
 }
 
-/// None: that type is not named in any `Accept`.
+/// Nothing: no `Accept` header names that type.
 std::optional<int> wanted(const net::Request& request, std::string_view type) {
   std::optional<int> found;
   for (const net::Field& header : request.headers) {
@@ -75,12 +75,12 @@ std::string wrong_text(const net::Request& request) {
     return agent::utf8_error(text) || text.find('\0') != std::string_view::npos;
   };
   for (const std::string_view segment : request.segments()) {
-    if (is_wrong(segment)) return "the path has a part that is no UTF-8 text without NUL characters";
+    if (is_wrong(segment)) return "the path has a segment that is not UTF-8, or contains a NUL character";
   }
   for (const net::Field& field : request.parts.query) {
-    if (is_wrong(field.name)) return "the query has a name that is no UTF-8 text without NUL characters";
+    if (is_wrong(field.name)) return "the query has a name that is not UTF-8, or contains a NUL character";
     if (is_wrong(field.value)) {
-      return "the parameter '" + agent::excerpt(field.name) + "' is no UTF-8 text without NUL characters";
+      return "the parameter '" + agent::excerpt(field.name) + "' is not UTF-8, or contains a NUL character";
     }
   }
   return {};

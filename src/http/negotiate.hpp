@@ -1,4 +1,4 @@
-/// What a request says of its own form: which media type it sends and wants, and whether its target is text. Pure.
+/// Media types of a request's body and of the answer it accepts, and whether its target is text. Pure.
 #pragma once
 
 #include "net/request.hpp"
@@ -7,11 +7,11 @@
 
 namespace stint::http {
 
-/// It asks for `text/event-stream`, and does not prefer JSON. Names know no case, parameters do not matter but for `q`.
+/// It accepts `text/event-stream`, and does not prefer JSON. Names ignore case; of the parameters only `q` counts.
 [[nodiscard]] bool accepts_stream(const net::Request& request);
 /// A body is JSON: it is empty, has no type, or is `application/json` or `application/…+json`.
 [[nodiscard]] bool sends_json(const net::Request& request);
-/// What of the path or the query is no UTF-8, or has a NUL character in it, as a sentence; empty: nothing.
+/// An error message if the path or the query is not UTF-8 or contains a NUL character; empty: it is valid.
 [[nodiscard]] std::string wrong_text(const net::Request& request);
 
 }  // namespace stint::http

@@ -7,7 +7,7 @@
 namespace stint::http {
 namespace {
 
-/// A whole request with these lines in its head.
+/// A complete request with these header lines.
 struct Read {
   explicit Read(const std::string& lines, const std::string& target = "/", const std::string& body = "") {
     std::string bytes = "POST " + target + " HTTP/1.1\r\nHost: x\r\n" + lines +
@@ -20,7 +20,7 @@ struct Read {
   net::RequestReader reader{{}};
 };
 
-TEST(Negotiate, a_stream_is_asked_for_in_any_spelling) {
+TEST(Negotiate, accept_is_parsed_in_any_spelling) {
   for (const char* const accept : {"text/event-stream", "Text/Event-Stream", "TEXT/EVENT-STREAM;charset=utf-8",
                                    "application/json;q=0.5, text/event-stream", "text/event-stream ; q=0.001",
                                    " text/html,text/event-stream,*/*;q=0.1", "application/json, text/event-stream"}) {
@@ -43,9 +43,9 @@ TEST(Negotiate, a_body_is_json) {
   for (const char* const type : {"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "json",
                                  "application/jsonx", "application/xml", "text/x+json", "+json"}) {
     EXPECT_FALSE(sends_json(*Read("Content-Type: " + std::string(type) + "\r\n", "/", "{}"))) << type;
-    EXPECT_TRUE(sends_json(*Read("Content-Type: " + std::string(type) + "\r\n"))) << "there is no body";
+    EXPECT_TRUE(sends_json(*Read("Content-Type: " + std::string(type) + "\r\n"))) << "no body";
   }
-  EXPECT_TRUE(sends_json(*Read("", "/", "{}"))) << "a client need not say it";
+  EXPECT_TRUE(sends_json(*Read("", "/", "{}"))) << "Content-Type is optional";
 }
 
 TEST(Negotiate, a_target_is_text) {

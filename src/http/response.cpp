@@ -61,7 +61,7 @@ void append_number(std::string& out, std::size_t number, int base = 10) {
   out.append(digits, end.ptr);
 }
 
-/// A line break in a value would begin another header, or the body.
+/// A line break in a value would start another header, or the body.
 void append_line_safe(std::string& out, std::string_view text) {
   for (const char c : text) out += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
 }
@@ -98,10 +98,10 @@ void append_headers(std::string& out, std::string_view content_type, const Heade
   }
 }
 
-constexpr std::size_t kDetailBytesMax = 1024;  // a message; what it quotes is cut before, so that its remedy stays
+constexpr std::size_t kDetailBytesMax = 1024;  // quoted values are cut earlier, so that the remedy stays
 
-/// How many bytes of the text, from its beginning, are a character that a reader can't see and a terminal obeys: a
-/// control character (C0, DEL, C1), a mark of zero width or one that turns the reading direction. 0: it is none.
+/// Length in bytes of a leading character that a reader can't see but a terminal obeys: a control character (C0, DEL,
+/// C1), a zero-width mark or one that changes the reading direction. 0: the text begins with none.
 std::size_t hidden_bytes(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) -> unsigned {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
@@ -173,7 +173,7 @@ void append_chunk(std::string& out, std::string_view bytes) {
 }
 
 std::string date_line(std::chrono::system_clock::time_point now) {
-  // Names by hand: those of the C library follow the locale.
+  // Names spelled out: those of the C library follow the locale.
   constexpr std::string_view kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   constexpr std::string_view kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};

@@ -1,4 +1,4 @@
-/// What a handler answers, and how its head is written. Failures are problems (RFC 9457), made in one place.
+/// The answer of a handler, and how its head is written. Failures are problem documents (RFC 9457), made in one place.
 #pragma once
 
 #include "stint/time.hpp"
@@ -19,19 +19,19 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 struct Response {
   unsigned status = 200;
   std::string_view content_type = kJson;  ///< a literal; empty: no such header
-  Headers headers{};                      ///< further ones; line breaks in them are made spaces
+  Headers headers{};                      ///< further ones; line breaks in them become spaces
   std::string body{};
-  bool streamed = false;  ///< already on its way, see `Exchange::stream`; the rest of this is ignored
+  bool streamed = false;  ///< already being sent, see `Exchange::stream`; all other fields are ignored
 };
 
-/// The head of an answer whose body comes piece by piece.
+/// The head of an answer whose body is sent in pieces.
 struct StreamHead {
   unsigned status = 200;
   std::string_view content_type = kText;  ///< a literal
   Headers headers{};
-  /// Sent when nothing else was for `ServerOptions::heartbeat_every`. A literal; empty: nothing is sent.
+  /// Heartbeat: sent after silence of `ServerOptions::heartbeat_every`. A literal; empty: none.
   std::string_view heartbeat{};
-  /// Its pieces stand for themselves, and it goes on for ever: a server that stops ends it as if that were all.
+  /// Its pieces stand alone and it has no natural end: a server that stops ends it properly, with a last chunk.
   bool endless = false;
 };
 
@@ -42,7 +42,7 @@ struct Problem {
   std::string title{};               ///< empty: the status' own phrase
 };
 
-/// `{"type":…,"title":…,"status":…,"detail":…}`. Bytes that are no UTF-8 become U+FFFD.
+/// `{"type":…,"title":…,"status":…,"detail":…}`. Bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] Response problem_response(const Problem& problem);
 [[nodiscard]] inline Response problem_response(unsigned status, std::string_view detail) {
   return problem_response(Problem{.status = status, .detail = std::string(detail)});
@@ -58,7 +58,7 @@ struct HeadFacts {
 };
 void append_head(std::string& out, const Response& response, const HeadFacts& facts);
 void append_head(std::string& out, const StreamHead& head, const HeadFacts& facts);
-/// `1a\r\n…\r\n`; nothing for no bytes, which would be the end.
+/// `1a\r\n…\r\n`; nothing for an empty piece, which would be the last chunk.
 void append_chunk(std::string& out, std::string_view bytes);
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 

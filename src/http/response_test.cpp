@@ -7,16 +7,16 @@
 namespace stint::http {
 namespace {
 
-TEST(HttpResponse, a_problem_is_json_whatever_it_tells) {
+TEST(HttpResponse, a_problem_is_json_for_any_detail) {
   const Response response = problem_response(404, "no \"x\"\n\\\x01\xff\xC2\x9B\xE2\x80\xAE\xE2\x80\x8B\xC3\xA9");
   EXPECT_EQ(response.content_type, "application/problem+json");
   EXPECT_EQ(response.body,
             "{\"type\":\"about:blank\",\"title\":\"Not Found\",\"status\":404,"
             "\"detail\":\"no \\\"x\\\" \\\\?\xEF\xBF\xBD???\xC3\xA9\"}\n")
-      << "what a terminal obeys and a reader can't see is marked";
+      << "invisible control characters are escaped";
 }
 
-TEST(HttpResponse, a_problem_is_short_whatever_it_tells) {
+TEST(HttpResponse, a_problem_is_short_for_any_detail) {
   const std::string body = problem_response(404, "about " + std::string(100'000, 'x')).body;
   EXPECT_LT(body.size(), 1200U);
   EXPECT_NE(body.find("x…\""), std::string::npos) << "the cut is marked";
@@ -36,7 +36,7 @@ TEST(HttpResponse, heads) {
             "Transfer-Encoding: chunked\r\n\r\n");
 }
 
-TEST(HttpResponse, a_chunk_of_nothing_is_not_sent) {
+TEST(HttpResponse, an_empty_chunk_is_not_sent) {
   std::string out;
   append_chunk(out, "");
   EXPECT_EQ(out, "");

@@ -18,12 +18,12 @@ using Acceptor = asio::basic_socket_acceptor<tcp, asio::io_context::executor_typ
 
 constexpr int kBacklog = 1024;
 constexpr Duration kAcceptPause = std::chrono::milliseconds(50);  // when the system has no descriptor left
-constexpr std::size_t kTurnedAwayMax = 64;                        // told why at the same time; more are just closed
+constexpr std::size_t kTurnedAwayMax = 64;  // answered with 503 at the same time; more are just closed
 
 using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
 using KeepIdle = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
 
-/// A host that loses its power says no goodbye: the system finds out by asking.
+/// A host that loses power sends no FIN: keep-alive probes detect that.
 void watch_far_peer(Socket& socket, Duration limit) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(limit);
   const auto count = static_cast<int>(std::max<std::int64_t>(seconds.count(), 1));
@@ -60,9 +60,10 @@ Result<std::uint16_t> Server::Impl::listen() {
   const ServerOptions& options = state.options;
   error_code error;
   const auto address = asio::ip::make_address(options.address == "localhost" ? "127.0.0.1" : options.address, error);
-  if (error) return fail(Errc::invalid, fmt::format("{}: this is no address to listen on", options.address));
+  if (error) return fail(Errc::invalid, fmt::format("{} is not an IP address to listen on", options.address));
   if (!address.is_loopback() && options.token.empty()) {
-    return fail(Errc::denied, fmt::format("{}: without a token only loopback is allowed", options.address));
+    return fail(Errc::denied,
+                fmt::format("{} is not a loopback address: listening there needs a token", options.address));
   }
   const tcp::endpoint endpoint(address, options.port);
   acceptor.open(endpoint.protocol(), error);
@@ -78,7 +79,7 @@ Result<std::uint16_t> Server::Impl::listen() {
   return acceptor.local_endpoint(error).port();
 }
 
-/// Shielded from the scope's cancel, which is its sign to drain.
+/// Shielded from the scope's cancel, which starts the drain.
 Task<> Server::Impl::run(CancelToken& until) {
   ScopeOptions options;
   options.cancel_on_error = false;
@@ -105,7 +106,7 @@ void Server::Impl::begin_drain() {
 
 Task<> Server::Impl::accept(Scope& connections) {
   while (true) {
-    // Waits, then takes one: without a descriptor left accept(2) fails even if nobody is there.
+    // Waits before it accepts: without a descriptor left accept(2) fails even if no connection is pending.
     const auto [stopped] = co_await acceptor.async_wait(Acceptor::wait_read, use_task);
     error_code error = stopped;
     tcp::endpoint peer;
@@ -114,7 +115,7 @@ Task<> Server::Impl::accept(Scope& connections) {
     if (!error) {
       take(connections, std::move(socket), peer);
     } else if (error != asio::error::would_block && error != asio::error::connection_aborted) {
-      // Mostly no descriptors: an idle connection gives one back, and the pause keeps this from spinning.
+      // Mostly no descriptors: evicting an idle connection returns one, and the pause keeps this from spinning.
       ++state.stats.accept_failures;
       if (Connection* const gone = state.evictable()) gone->evict();
       co_await sleep_for(kAcceptPause);
@@ -132,7 +133,7 @@ void Server::Impl::take(Scope& connections, Socket socket, const tcp::endpoint& 
   bool in_reserve = false;
   if (stats.connections >= state.options.connections_max) {
     Connection* const gone = state.evictable();
-    // The place of an evicted connection is taken as it is: one in reserve does not become another.
+    // The new connection inherits the kind of place of the evicted one: one in reserve stays in reserve.
     in_reserve = gone != nullptr ? gone->reserved() : state.reserved < state.options.connections_reserved;
     if (gone != nullptr) {
       gone->evict();

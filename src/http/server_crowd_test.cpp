@@ -1,4 +1,4 @@
-// More clients than there are places, or than the rest of the program could bear.
+// More clients than places, and busy clients beside the rest of the program.
 #include "http/server_test_support.hpp"
 
 namespace stint::http {
@@ -13,7 +13,7 @@ Task<> add_client(World& w, Clients& clients, std::string bytes) {
   clients.push_back(std::move(client));
 }
 
-TEST(HttpCrowd, half_sent_heads_make_room_the_oldest_first) {
+TEST(HttpCrowd, incomplete_heads_are_evicted_oldest_first) {
   ServerOptions options;
   options.connections_max = 3;
   options.connections_reserved = 0;
@@ -26,7 +26,7 @@ TEST(HttpCrowd, half_sent_heads_make_room_the_oldest_first) {
       co_await w.until([&w, seen] { return w.stats().bytes_in == seen + kHalfHead.size(); });
     }
     const std::uint64_t seen = w.stats().bytes_in;
-    (void)co_await clients[0].write("h");  // it trickles, and does not become younger by that
+    (void)co_await clients[0].write("h");  // trickling does not move it back in the list
     co_await w.until([&w, seen] { return w.stats().bytes_in == seen + 1; });
     const Reply reply = co_await w.ask(get("/hello"));
     EXPECT_EQ(reply.status, 200);
@@ -39,7 +39,7 @@ TEST(HttpCrowd, half_sent_heads_make_room_the_oldest_first) {
   });
 }
 
-TEST(HttpCrowd, a_flood_of_half_sent_heads_keeps_nobody_out) {
+TEST(HttpCrowd, a_flood_of_incomplete_heads_does_not_block_others) {
   ServerOptions options;
   options.connections_max = 50;
   World world(options);
@@ -64,7 +64,7 @@ TEST(HttpCrowd, streams_leave_places_for_short_answers) {
     Clients clients;
     for (int i = 0; i < 3; ++i) co_await add_client(w, clients, get("/events?count=1"));
     co_await w.until([&w] { return w.stats().streams == 3; });
-    for (int i = 0; i < 10; ++i) {  // a place in reserve is free again after each
+    for (int i = 0; i < 10; ++i) {  // the place in reserve is free again after each
       const std::string said = co_await w.say(get("/hello"));
       EXPECT_TRUE(said.starts_with("HTTP/1.1 200 ")) << said;
       EXPECT_NE(said.find("Connection: close"), std::string::npos) << said;
@@ -79,7 +79,7 @@ TEST(HttpCrowd, streams_leave_places_for_short_answers) {
   });
 }
 
-TEST(HttpCrowd, a_place_in_reserve_stays_one_when_its_connection_is_closed_for_another) {
+TEST(HttpCrowd, a_reserved_place_stays_reserved_when_its_connection_is_evicted) {
   ServerOptions options;
   options.connections_max = 2;
   options.connections_reserved = 2;
@@ -114,15 +114,15 @@ TEST(HttpCrowd, few_reads_are_answered_at_once_and_probes_do_not_wait_for_them) 
       co_await sleep_for(1ms);
     }
     EXPECT_EQ(most, 2);
-    for (int i = 0; i < 6; ++i) co_await add_client(w, clients, get("/wait"));  // these last, and do not count
+    for (int i = 0; i < 6; ++i) co_await add_client(w, clients, get("/wait"));  // waits do not count
     co_await w.until_begun(12);
     for (int i = 0; i < 6; ++i) co_await add_client(w, clients, post("/slow", ""));
     co_await w.until_begun(18);
   });
 }
 
-/// How many requests are answered at most between two turns of the rest of the program, if each client sends so many at
-/// once.
+/// The most requests answered between two turns of the rest of the program, if each client sends `at_once` requests
+/// together.
 std::uint64_t most_in_a_turn(std::size_t pipelined) {
   constexpr int kBusy = 200;
   World world;
@@ -161,7 +161,7 @@ std::uint64_t most_in_a_turn(std::size_t pipelined) {
   return most;
 }
 
-TEST(HttpCrowd, busy_connections_leave_turns_to_the_rest_of_the_program) {
+TEST(HttpCrowd, busy_connections_do_not_starve_the_rest_of_the_program) {
   EXPECT_LE(most_in_a_turn(1), 2 * ServerOptions().connections_per_turn);
 }
 

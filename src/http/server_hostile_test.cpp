@@ -1,4 +1,4 @@
-// Clients that are slow, rude, broken or out to break something.
+// Clients that are slow, broken or malicious.
 #include "http/server_test_support.hpp"
 #include "os/test_descriptors.hpp"
 
@@ -71,7 +71,7 @@ TEST(HttpHostile, a_body_that_keeps_coming_may_take_longer) {
   });
 }
 
-TEST(HttpHostile, who_says_nothing_is_closed_without_a_word) {
+TEST(HttpHostile, a_silent_connection_is_closed_without_an_answer) {
   ServerOptions options;
   options.idle_time_max = 30ms;
   World world(options);
@@ -86,7 +86,7 @@ TEST(HttpHostile, who_says_nothing_is_closed_without_a_word) {
   });
 }
 
-TEST(HttpHostile, the_idle_time_begins_anew_with_each_request) {
+TEST(HttpHostile, the_idle_time_restarts_with_each_request) {
   ServerOptions options;
   options.idle_time_max = 60ms;
   World world(options);
@@ -100,13 +100,13 @@ TEST(HttpHostile, the_idle_time_begins_anew_with_each_request) {
   });
 }
 
-TEST(HttpHostile, who_does_not_read_is_cut) {
+TEST(HttpHostile, a_client_that_does_not_read_is_cut) {
   ServerOptions options;
   options.write_time_max = 40ms;
   World world(options);
   world.run([](World& w) -> Task<> {
     Client client = co_await w.connect();
-    client.take_little();
+    client.shrink_receive_buffer();
     (void)co_await client.write(get("/big?bytes=50000000"));
     co_await w.until([&w] { return w.stats().cut_write == 1; });
     co_await w.until_all_left();
@@ -117,7 +117,7 @@ TEST(HttpHostile, who_does_not_read_is_cut) {
   });
 }
 
-TEST(HttpHostile, what_is_too_large_is_told_so) {
+TEST(HttpHostile, too_large_requests_get_their_status) {
   World world;
   world.run([](World& w) -> Task<> {
     std::string said = co_await w.say(get("/hello", "X: " + std::string(20'000, 'x') + "\r\n"));
@@ -177,7 +177,7 @@ TEST(HttpHostile, a_refusal_arrives_although_the_client_goes_on_sending) {
   });
 }
 
-TEST(HttpHostile, resets_at_any_moment_harm_nobody_else) {
+TEST(HttpHostile, resets_at_any_moment_do_not_affect_others) {
   ServerOptions options;
   options.drain_time_max = 20ms;
   World world(options);
@@ -194,13 +194,13 @@ TEST(HttpHostile, resets_at_any_moment_harm_nobody_else) {
       co_await w.until([&w, began] { return w.handler.began > began || w.handler.began == 4; });
       client.reset();
     }
-    co_await w.until([&w] { return w.handler.gone >= 3; });  // not the one that did not ask to be told
+    co_await w.until([&w] { return w.handler.gone >= 3; });  // the third handler does not watch for departure
     const Reply reply = co_await w.ask(get("/hello"));
     EXPECT_EQ(reply.status, 200);
   });
 }
 
-TEST(HttpHostile, when_full_the_longest_idle_makes_room) {
+TEST(HttpHostile, when_full_the_longest_idle_is_evicted) {
   ServerOptions options;
   options.connections_max = 3;
   World world(options);
@@ -211,7 +211,7 @@ TEST(HttpHostile, when_full_the_longest_idle_makes_room) {
       co_await clients.back()->connect(w.port);
       (void)co_await clients.back()->ask(get("/hello"));
     }
-    (void)co_await clients[0]->ask(get("/hello"));  // the second one is now the longest idle
+    (void)co_await clients[0]->ask(get("/hello"));  // now the second one is the longest idle
     const Reply reply = co_await w.ask(get("/hello"));
     EXPECT_EQ(reply.status, 200);
     EXPECT_EQ(w.stats().connections_evicted, 1U);
@@ -222,7 +222,7 @@ TEST(HttpHostile, when_full_the_longest_idle_makes_room) {
   });
 }
 
-TEST(HttpHostile, when_full_of_work_the_new_one_is_told) {
+TEST(HttpHostile, when_all_are_busy_a_new_connection_gets_503) {
   ServerOptions options;
   options.connections_max = 2;
   options.connections_reserved = 0;
@@ -245,7 +245,7 @@ TEST(HttpHostile, when_full_of_work_the_new_one_is_told) {
   });
 }
 
-TEST(HttpHostile, thousands_of_idle_connections_hold_up_nobody) {
+TEST(HttpHostile, thousands_of_idle_connections_do_not_delay_others) {
   constexpr int kIdle = 2500;
   rlimit files{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
@@ -272,7 +272,7 @@ TEST(HttpHostile, thousands_of_idle_connections_hold_up_nobody) {
   ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-/// As if the process had as many descriptors as it has now.
+/// Lowers the descriptor limit to the number in use.
 class NoDescriptorsLeft {
  public:
   NoDescriptorsLeft() {
@@ -291,12 +291,12 @@ class NoDescriptorsLeft {
   rlimit before_{};
 };
 
-TEST(HttpHostile, no_descriptor_left_is_neither_the_end_nor_a_spin) {
+TEST(HttpHostile, without_descriptors_accept_neither_ends_nor_spins) {
   if (os::kSanitizerNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
   World world;
   world.run([](World& w) -> Task<> {
     Client client(w.reactor);
-    client.open();  // its own socket is there already; the server's side of it is what can't be made
+    client.open();  // its own socket exists already; the server's side can't be opened
     {
       const NoDescriptorsLeft none;
       co_await client.connect(w.port);
@@ -310,7 +310,7 @@ TEST(HttpHostile, no_descriptor_left_is_neither_the_end_nor_a_spin) {
   });
 }
 
-TEST(HttpHostile, no_descriptor_left_takes_that_of_an_idle_connection) {
+TEST(HttpHostile, without_descriptors_an_idle_connection_is_evicted) {
   if (os::kSanitizerNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
   World world;
   world.run([](World& w) -> Task<> {
@@ -326,7 +326,7 @@ TEST(HttpHostile, no_descriptor_left_takes_that_of_an_idle_connection) {
     const bool idle_lives = co_await idle.read();
     EXPECT_FALSE(idle_lives);
     co_await sleep_for(120ms);
-    EXPECT_EQ(w.stats().connections_evicted, 1U);  // and nobody more, since nobody waits
+    EXPECT_EQ(w.stats().connections_evicted, 1U);  // only one, since no other client waits
     const Reply again = co_await client.ask(get("/hello"));
     EXPECT_EQ(again.status, 200);
   });

@@ -50,26 +50,26 @@ Connection* ServerState::evictable() noexcept {
   return heads.empty() ? nullptr : &heads.front();
 }
 
-std::unique_ptr<Desk> ServerState::take_desk() {
-  std::unique_ptr<Desk> desk;
-  if (desks.empty()) {
-    desk = std::make_unique<Desk>(options.request);
+std::unique_ptr<Buffers> ServerState::borrow_buffers() {
+  std::unique_ptr<Buffers> buffers;
+  if (spare_buffers.empty()) {
+    buffers = std::make_unique<Buffers>(options.request);
   } else {
-    desk = std::move(desks.back());
-    desks.pop_back();
+    buffers = std::move(spare_buffers.back());
+    spare_buffers.pop_back();
   }
-  if (!desk->input) desk->input = std::make_unique_for_overwrite<char[]>(Desk::kInputBytes);
-  return desk;
+  if (!buffers->input) buffers->input = std::make_unique_for_overwrite<char[]>(Buffers::kInputBytes);
+  return buffers;
 }
 
-void ServerState::give_back(std::unique_ptr<Desk> desk) noexcept {
-  if (desks.size() >= kDesksKeptMax) return;
-  desk->reader.next();
-  desk->begin = desk->end = desk->sent = 0;
-  desk->out.clear();
-  std::string().swap(desk->tail);  // an assignment would keep its memory
-  if (desk->out.capacity() > kKeptOutMax) std::string().swap(desk->out);
-  desks.push_back(std::move(desk));
+void ServerState::give_back(std::unique_ptr<Buffers> buffers) noexcept {
+  if (spare_buffers.size() >= kBuffersKeptMax) return;
+  buffers->reader.next();
+  buffers->begin = buffers->end = buffers->sent = 0;
+  buffers->out.clear();
+  std::string().swap(buffers->tail);  // an assignment would keep its memory
+  if (buffers->out.capacity() > kKeptOutMax) std::string().swap(buffers->out);
+  spare_buffers.push_back(std::move(buffers));
 }
 
 std::string_view ServerState::date(TimePoint now) {

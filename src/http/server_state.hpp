@@ -1,4 +1,4 @@
-/// What the connections of a server share, and what they borrow from it. Internal to this folder.
+/// State that the connections of a server share, and the buffers they borrow from it. Internal to this folder.
 #pragma once
 
 #include "http/handler.hpp"
@@ -17,7 +17,7 @@ namespace stint::http {
 
 class Connection;
 
-/// A connection's wait for bytes, once they are there: for its turn.
+/// A connection whose bytes have arrived, waiting for its turn.
 class Turn : public stint::detail::Link<Turn> {
  public:
   virtual void take() noexcept = 0;
@@ -27,7 +27,7 @@ class Turn : public stint::detail::Link<Turn> {
   ~Turn() = default;
 };
 
-/// Lets few connections at a time go on. Between two batches everything else that is ready in the reactor's queue runs
+/// Lets a few connections at a time proceed. Between two batches everything else in the reactor's queue runs
 /// once, so a run's step waits for a few requests, and not for one of each connection.
 class Turns {
  public:
@@ -37,9 +37,9 @@ class Turns {
     waiting_.push_back(turn);
     notification_.notify();
   }
-  /// Gives turns, until it is stopped.
+  /// Grants turns, until it is stopped.
   Task<> run();
-  /// From now on nobody waits: the server ends.
+  /// Ends all waits: the server stops.
   void open() noexcept;
 
  private:
@@ -49,12 +49,12 @@ class Turns {
   bool open_ = false;
 };
 
-/// What a connection needs while a request is under way. Kept by the server between two uses, so that an idle
-/// connection holds nothing.
-struct Desk {
+/// Buffers that a connection needs while a request is in progress. The server keeps them between two uses, so that an
+/// idle connection holds none.
+struct Buffers {
   static constexpr std::size_t kInputBytes = 16 << 10;
 
-  explicit Desk(const net::ReaderLimits& limits) : reader(limits) {}
+  explicit Buffers(const net::ReaderLimits& limits) : reader(limits) {}
   std::string_view pending() const noexcept { return {input.get() + begin, end - begin}; }
   void drop_input() noexcept {
     input.reset();
@@ -63,23 +63,24 @@ struct Desk {
   bool all_sent() const noexcept { return out.empty() && tail.empty(); }
 
   net::RequestReader reader;
-  std::unique_ptr<char[]> input;  // made when needed: a stream has none
-  std::size_t begin = 0;          // of what was read and not used
+  std::unique_ptr<char[]> input;  // allocated when needed: a stream has none
+  std::size_t begin = 0;          // of the unread input
   std::size_t end = 0;
   std::string out;       // heads, small bodies, pieces of streams
   std::string tail;      // one large body, after `out`
   std::size_t sent = 0;  // of both together
 };
 
-/// What the connections share. Belongs to the server.
+/// Owned by the server.
 struct ServerState {
-  static constexpr std::size_t kDesksKeptMax = 64;
+  static constexpr std::size_t kBuffersKeptMax = 64;
 
   ServerState(Reactor& on, Handler& by, ServerOptions with);
-  std::unique_ptr<Desk> take_desk();
-  void give_back(std::unique_ptr<Desk> desk) noexcept;
+  std::unique_ptr<Buffers> borrow_buffers();
+  void give_back(std::unique_ptr<Buffers> buffers) noexcept;
   std::string_view date(TimePoint now);
-  /// Which connection is closed to make room: the longest idle, or the one whose head takes longest. None: all work.
+  /// The connection to close to make room: the longest idle, or the one with the oldest incomplete head. nullptr: all
+  /// busy.
   Connection* evictable() noexcept;
 
   Reactor& reactor;
@@ -87,14 +88,14 @@ struct ServerState {
   const ServerOptions options;
   GuardRules rules;
   ServerStats stats;
-  stint::detail::List<Connection> idle;   // the longest idle first
-  stint::detail::List<Connection> heads;  // half a head has come; the oldest first
+  stint::detail::List<Connection> idle;   // longest idle first
+  stint::detail::List<Connection> heads;  // part of a head has arrived; oldest first
   stint::detail::List<Connection> busy;
   Turns turns;
   Semaphore reads;
-  std::vector<std::unique_ptr<Desk>> desks;
-  std::size_t turned_away = 0;  // of those that are told 503, still there
-  std::size_t reserved = 0;     // of the places in reserve, taken
+  std::vector<std::unique_ptr<Buffers>> spare_buffers;
+  std::size_t turned_away = 0;  // connections being answered with 503
+  std::size_t reserved = 0;     // places in reserve that are taken
   bool draining = false;
 
  private:
@@ -102,7 +103,7 @@ struct ServerState {
   TimePoint date_until_{};
 };
 
-/// A place among the connections, or among those that are turned away: counted while it is held.
+/// A place among the connections, or among those being refused: counted while held.
 class Place {
  public:
   explicit Place(std::size_t& count) noexcept : count_(&count) { ++*count_; }

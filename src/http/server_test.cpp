@@ -6,20 +6,20 @@
 namespace stint::http {
 namespace {
 
-TEST(ServerState, a_desk_that_was_given_back_keeps_nothing_large) {
+TEST(ServerState, returned_buffers_keep_no_large_buffer) {
   struct Nobody final : Handler {
     Task<Response> answer(const Request&, Exchange&) override { co_return Response(); }
   };
   Reactor reactor;
   Nobody nobody;
   ServerState state(reactor, nobody, {});
-  auto desk = state.take_desk();
-  desk->out.assign(1 << 20, 'x');
-  desk->tail.assign(1 << 20, 'x');
-  state.give_back(std::move(desk));
-  desk = state.take_desk();
-  EXPECT_LE(desk->out.capacity(), 64U << 10);
-  EXPECT_LE(desk->tail.capacity(), 64U);
+  auto buffers = state.borrow_buffers();
+  buffers->out.assign(1 << 20, 'x');
+  buffers->tail.assign(1 << 20, 'x');
+  state.give_back(std::move(buffers));
+  buffers = state.borrow_buffers();
+  EXPECT_LE(buffers->out.capacity(), 64U << 10);
+  EXPECT_LE(buffers->tail.capacity(), 64U);
 }
 
 TEST(HttpServer, answers_and_keeps_the_connection) {
@@ -98,7 +98,7 @@ TEST(HttpServer, head_has_a_length_and_no_body) {
   });
 }
 
-TEST(HttpServer, old_clients_are_closed_unless_they_ask) {
+TEST(HttpServer, http_1_0_connections_close_without_keep_alive) {
   World world;
   world.run([](World& w) -> Task<> {
     const std::string closed = co_await w.say("GET /hello HTTP/1.0\r\n\r\n");
@@ -114,7 +114,7 @@ TEST(HttpServer, old_clients_are_closed_unless_they_ask) {
   });
 }
 
-TEST(HttpServer, tells_to_continue_only_who_may) {
+TEST(HttpServer, sends_100_continue_only_to_authorized_clients) {
   ServerOptions options;
   options.token = "t0ken";
   World world(options);
@@ -169,7 +169,7 @@ TEST(HttpServer, what_is_pipelined_behind_a_wait_is_kept) {
   });
 }
 
-TEST(HttpServer, an_exception_is_a_500_that_tells_nothing) {
+TEST(HttpServer, an_exception_is_a_500_without_details) {
   World world;
   world.run([](World& w) -> Task<> {
     Client client = co_await w.connect();
@@ -208,7 +208,7 @@ TEST(HttpServer, has_a_date_if_it_has_a_clock) {
   });
 }
 
-TEST(HttpServer, the_guard_stands_before_every_handler) {
+TEST(HttpServer, the_guard_runs_before_every_handler) {
   ServerOptions options;
   options.token = "s3cret-t0ken";
   options.is_open = [](const Request& request) { return request.path() == "/hello"; };
@@ -256,7 +256,7 @@ TEST(HttpServer, a_port_in_use_is_a_failure) {
   EXPECT_EQ(world.server.address(), "127.0.0.1:" + std::to_string(world.port));
 }
 
-TEST(HttpServer, a_stop_lets_answers_under_way_come) {
+TEST(HttpServer, a_stop_waits_for_answers_in_progress) {
   Reactor reactor;
   TestHandler handler;
   handler.slow_for = 30ms;
@@ -312,9 +312,9 @@ TEST(HttpServer, a_stop_ends_streams_at_once_and_the_rest_after_a_while) {
     while (by.began < 3) co_await sleep_for(1ms);
     stop.cancel();
     const std::string rest = co_await stream.read_all();
-    EXPECT_FALSE(rest.ends_with("0\r\n\r\n")) << "a stream that was cut must not look whole";
+    EXPECT_FALSE(rest.ends_with("0\r\n\r\n")) << "a stream that was cut must not look complete";
     const std::string last = co_await events.read_all();
-    EXPECT_TRUE(last.ends_with("0\r\n\r\n")) << "but one that has no end of its own";
+    EXPECT_TRUE(last.ends_with("0\r\n\r\n")) << "an endless stream gets a proper end";
     EXPECT_EQ(by.gone, 2);
     const std::string nothing = co_await slow.read_all();
     EXPECT_EQ(nothing, "");

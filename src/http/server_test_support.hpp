@@ -27,7 +27,7 @@ struct Reply {
   bool has(std::string_view line) const { return head.find(line) != std::string::npos; }
 };
 
-/// One connection of a client that can do everything wrong.
+/// A client connection that can violate the protocol in every way.
 class Client {
  public:
   using tcp = asio::ip::tcp;
@@ -43,7 +43,7 @@ class Client {
     const auto [error, count] = co_await asio::async_write(socket_, asio::buffer(bytes), use_task);
     co_return !error;
   }
-  /// Some more bytes; false at the end.
+  /// Reads some more bytes; false at the end.
   Task<bool> read() {
     char piece[4096];
     const auto [error, count] = co_await socket_.async_read_some(asio::buffer(piece), use_task);
@@ -58,7 +58,7 @@ class Client {
     }
     co_return std::exchange(buffer_, {});
   }
-  /// Until the text has come; everything up to its end, or what there was at the end of the connection.
+  /// Reads up to and including the text, or to the end of the connection.
   Task<std::string> read_to(std::string_view text) {
     while (true) {
       const std::size_t at = buffer_.find(text);
@@ -71,7 +71,7 @@ class Client {
       if (!more) co_return std::exchange(buffer_, {});
     }
   }
-  /// How many bytes came until the last chunk of a stream, without keeping them.
+  /// Counts the bytes up to the last chunk of a stream, without keeping them.
   Task<std::size_t> count_stream() {
     std::size_t count = 0;
     while (!buffer_.ends_with("\r\n0\r\n\r\n")) {
@@ -86,7 +86,7 @@ class Client {
     buffer_.clear();
     co_return count;
   }
-  /// One answer with a Content-Length; status 0 at the end of the connection.
+  /// Reads one answer with a Content-Length; status 0 at the end of the connection.
   Task<Reply> reply(bool has_body = true) {
     Reply reply;
     reply.head = co_await read_to("\r\n\r\n");
@@ -116,7 +116,7 @@ class Client {
     socket_.set_option(tcp::socket::linger(true, 0), ignored_);
     socket_.close(ignored_);
   }
-  void take_little() { socket_.set_option(tcp::socket::receive_buffer_size(4096), ignored_); }
+  void shrink_receive_buffer() { socket_.set_option(tcp::socket::receive_buffer_size(4096), ignored_); }
   bool was_reset() const noexcept { return reset_seen_; }
   const std::string& buffered() const noexcept { return buffer_; }
 
@@ -139,7 +139,7 @@ inline std::string post(std::string_view path, std::string_view body) {
       .append(body);
 }
 
-/// Answers by path, and keeps registry of what began, ended and was stopped.
+/// Answers by path, and counts what began, ended and was stopped.
 class TestHandler final : public Handler {
  public:
   Task<Response> answer(const Request& request, Exchange& exchange) override {
@@ -170,9 +170,9 @@ class TestHandler final : public Handler {
   int began = 0;
   int ended = 0;
   int gone = 0;    // finished or destroyed, of those that began
-  int left = 0;    // were told that the client left
+  int left = 0;    // ended because the client left
   int sent = 0;    // pieces of streams
-  int failed = 0;  // sends
+  int failed = 0;  // failed sends
   Duration slow_for = 1h;
 
  private:
@@ -268,7 +268,7 @@ class TestHandler final : public Handler {
   }
 };
 
-/// `World().run(body)`: a server that listens, a client coroutine, and at the end everything has gone home.
+/// `World().run(body)`: a server that listens, a client coroutine, and a check at the end that nothing is left.
 class World {
  public:
   explicit World(ServerOptions options = {}) : server(reactor, handler, std::move(options)) {
@@ -297,19 +297,19 @@ class World {
     Client client = co_await connect();
     co_return co_await client.ask(std::move(request));
   }
-  /// What the server says until it closes.
+  /// Sends the bytes and reads until the server closes.
   Task<std::string> say(std::string bytes) {
     Client client = co_await connect(std::move(bytes));
     co_return co_await client.read_all();
   }
-  /// Until a handler has begun to answer; `n` in all.
+  /// Waits until `n` handlers have begun, in all.
   Task<> until_begun(int n = 1) {
     while (handler.began != n) co_await sleep_for(1ms);
   }
   Task<> until_all_left() {
     while (stats().connections != 0) co_await sleep_for(1ms);
   }
-  /// Looks every millisecond.
+  /// Polls every millisecond.
   template <class Condition>
   Task<> until(Condition condition) {
     while (!condition()) co_await sleep_for(1ms);
@@ -326,7 +326,7 @@ class World {
   static Task<> both(World& self, Body& body) {
     const Deadline deadline = Deadline::after(self.reactor.now(), 60s);
     const auto first = co_await race(body(self), self.server.serve(), awaited(sleep_until(deadline.when())));
-    EXPECT_EQ(first.index(), 0U) << "took too long";
+    EXPECT_EQ(first.index(), 0U) << "timed out";
   }
 };
 

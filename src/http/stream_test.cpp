@@ -15,7 +15,7 @@ TEST(HttpStream, pieces_come_as_chunks_and_the_connection_stays) {
   });
 }
 
-TEST(HttpStream, an_old_client_reads_to_the_end) {
+TEST(HttpStream, an_http_1_0_client_reads_to_the_end) {
   World world;
   world.run([](World& w) -> Task<> {
     const std::string all = co_await w.say("GET /stream?count=2&bytes=3 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
@@ -74,7 +74,7 @@ TEST(HttpStream, a_client_that_leaves_stops_the_handler) {
   });
 }
 
-TEST(HttpStream, a_slow_reader_holds_up_its_own_handler_only) {
+TEST(HttpStream, a_slow_reader_delays_only_its_own_handler) {
   World world;
   world.run([](World& w) -> Task<> {
     Client slow = co_await w.connect(get("/stream?count=1000&bytes=100000"));
@@ -92,13 +92,13 @@ TEST(HttpStream, a_slow_reader_holds_up_its_own_handler_only) {
   });
 }
 
-TEST(HttpStream, who_reads_nothing_of_a_stream_is_cut) {
+TEST(HttpStream, a_client_that_reads_nothing_of_a_stream_is_cut) {
   ServerOptions options;
   options.write_time_max = 40ms;
   World world(options);
   world.run([](World& w) -> Task<> {
     Client slow = co_await w.connect();
-    slow.take_little();
+    slow.shrink_receive_buffer();
     (void)co_await slow.write(get("/stream?count=1000&bytes=100000"));
     co_await w.until([&w] { return w.handler.gone == 1; });
     EXPECT_EQ(w.stats().cut_write, 1U);
@@ -107,15 +107,15 @@ TEST(HttpStream, who_reads_nothing_of_a_stream_is_cut) {
   });
 }
 
-TEST(HttpStream, heartbeats_that_nobody_takes_cut_too) {
+TEST(HttpStream, unread_heartbeats_cut_the_connection) {
   ServerOptions options;
   options.heartbeat_every = 1ms;
   options.write_time_max = 20ms;
   World world(options);
   world.run([](World& w) -> Task<> {
-    // A stream whose handler fills the socket, is stopped in the middle of a send, and then says nothing more.
+    // A stream whose handler fills the socket, is stopped in the middle of a send, and then stays silent.
     Client slow = co_await w.connect();
-    slow.take_little();
+    slow.shrink_receive_buffer();
     (void)co_await slow.write(get("/fills"));
     co_await w.until([&w] { return w.handler.gone == 1; });
     EXPECT_EQ(w.stats().cut_write, 1U);
@@ -123,7 +123,7 @@ TEST(HttpStream, heartbeats_that_nobody_takes_cut_too) {
   });
 }
 
-TEST(HttpStream, a_stream_that_breaks_has_no_end) {
+TEST(HttpStream, a_failed_stream_has_no_last_chunk) {
   World world;
   world.run([](World& w) -> Task<> {
     for (const char* path : {"/breaks", "/changes_its_mind"}) {

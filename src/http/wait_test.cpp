@@ -1,10 +1,10 @@
-// Answers that wait: what the client does meanwhile is seen at once, and the wait for its bytes is as good afterwards.
+// Answers that wait: the server detects a client that leaves meanwhile, and the connection works as before afterwards.
 #include "http/server_test_support.hpp"
 
 namespace stint::http {
 namespace {
 
-TEST(HttpWait, the_connection_is_as_good_as_before) {
+TEST(HttpWait, the_connection_works_after_a_wait) {
   World world;
   world.handler.slow_for = 1ms;
   world.run([](World& w) -> Task<> {
@@ -23,7 +23,7 @@ TEST(HttpWait, the_connection_is_as_good_as_before) {
   });
 }
 
-TEST(HttpWait, requests_that_come_one_by_one_meanwhile_are_answered_after_it) {
+TEST(HttpWait, requests_that_arrive_during_a_wait_are_answered_after_it) {
   World world;
   world.handler.slow_for = 200ms;
   world.run([](World& w) -> Task<> {
@@ -34,7 +34,7 @@ TEST(HttpWait, requests_that_come_one_by_one_meanwhile_are_answered_after_it) {
       (void)co_await client.write(post("/echo", std::to_string(i)));
       co_await w.until([&w, seen] { return w.stats().bytes_in > seen || w.handler.ended == 1; });
     }
-    EXPECT_EQ(w.handler.ended, 0) << "they came too late to show anything";
+    EXPECT_EQ(w.handler.ended, 0) << "they arrived too late: the test shows nothing";
     Reply reply = co_await client.reply();
     EXPECT_EQ(reply.body, "slow");
     for (int i = 0; i < 3; ++i) {
@@ -46,10 +46,10 @@ TEST(HttpWait, requests_that_come_one_by_one_meanwhile_are_answered_after_it) {
   });
 }
 
-TEST(HttpWait, who_left_with_the_request_is_seen) {
+TEST(HttpWait, a_client_that_leaves_with_its_request_is_detected) {
   World world;
   world.run([](World& w) -> Task<> {
-    // Both may come in one: the end is there when the request is read, and nothing else will come.
+    // Both may arrive in one read: the close is pending when the request is read, and no further bytes arrive.
     for (int i = 1; i <= 20; ++i) {
       Client client = co_await w.connect(get("/wait"));
       if (i % 2 == 0) {
@@ -87,7 +87,7 @@ TEST(HttpWait, a_client_that_half_closes_gets_its_answers) {
   });
 }
 
-TEST(HttpWait, a_client_that_half_closes_and_then_leaves_is_seen) {
+TEST(HttpWait, a_client_that_half_closes_and_then_leaves_is_detected) {
   World world;
   world.run([](World& w) -> Task<> {
     for (int i = 1; i <= 10; ++i) {
@@ -118,7 +118,7 @@ TEST(HttpWait, a_stream_goes_on_for_a_client_that_half_closes) {
   });
 }
 
-TEST(HttpWait, an_old_client_can_not_be_asked_whether_it_still_reads) {
+TEST(HttpWait, an_http_1_0_client_that_half_closes_counts_as_gone) {
   World world;
   world.run([](World& w) -> Task<> {
     Client client = co_await w.connect("GET /wait HTTP/1.0\r\n\r\n");
@@ -127,7 +127,7 @@ TEST(HttpWait, an_old_client_can_not_be_asked_whether_it_still_reads) {
   });
 }
 
-TEST(HttpWait, who_leaves_behind_pipelined_requests_is_seen) {
+TEST(HttpWait, leaving_after_pipelined_requests_is_detected) {
   World world;
   world.run([](World& w) -> Task<> {
     Client client = co_await w.connect(get("/wait"));
@@ -141,7 +141,7 @@ TEST(HttpWait, who_leaves_behind_pipelined_requests_is_seen) {
   });
 }
 
-TEST(HttpWait, who_leaves_right_after_the_answer_harms_nobody) {
+TEST(HttpWait, leaving_right_after_the_answer_is_harmless) {
   World world;
   world.handler.slow_for = 1ms;
   world.run([](World& w) -> Task<> {
@@ -161,7 +161,7 @@ TEST(HttpWait, who_leaves_right_after_the_answer_harms_nobody) {
   });
 }
 
-TEST(HttpWait, a_handler_that_waits_twice_sees_who_left_between) {
+TEST(HttpWait, a_second_wait_detects_a_client_that_left_in_between) {
   World world;
   world.handler.slow_for = 100ms;
   world.run([](World& w) -> Task<> {
@@ -169,11 +169,11 @@ TEST(HttpWait, a_handler_that_waits_twice_sees_who_left_between) {
     co_await w.until([&w] { return w.handler.ended == 1; });
     client.close();
     co_await w.until([&w] { return w.handler.left == 1; });
-    EXPECT_EQ(w.handler.ended, 2) << "the one between is not for the client";
+    EXPECT_EQ(w.handler.ended, 2) << "the middle wait does not depend on the client";
   });
 }
 
-TEST(HttpWait, more_than_there_is_room_for_waits_in_the_system) {
+TEST(HttpWait, input_beyond_the_buffer_stays_in_the_system) {
   World world;
   world.handler.slow_for = 50ms;
   world.run([](World& w) -> Task<> {
@@ -194,7 +194,7 @@ TEST(HttpWait, more_than_there_is_room_for_waits_in_the_system) {
   });
 }
 
-TEST(HttpWait, who_is_reset_behind_more_than_there_is_room_for_is_seen) {
+TEST(HttpWait, a_reset_behind_a_full_buffer_is_detected) {
   World world;
   world.run([](World& w) -> Task<> {
     Client client = co_await w.connect(get("/wait"));
@@ -208,7 +208,7 @@ TEST(HttpWait, who_is_reset_behind_more_than_there_is_room_for_is_seen) {
   });
 }
 
-TEST(HttpWait, a_reactor_that_goes_takes_armed_waits_along) {
+TEST(HttpWait, destroying_the_reactor_ends_armed_waits) {
   TestHandler handler;
   {
     Reactor reactor;
@@ -225,7 +225,7 @@ TEST(HttpWait, a_reactor_that_goes_takes_armed_waits_along) {
     scope.spawn(ask(reactor, port));
     reactor.run_until([&handler] { return handler.began == 1; });
     scope.cancel();
-    EXPECT_EQ(reactor.run(scope).error(), Errc::cancelled);  // the server is gone, its operations may be on their way
+    EXPECT_EQ(reactor.run(scope).error(), Errc::cancelled);  // the server is gone, its operations may still be pending
   }
   EXPECT_EQ(handler.gone, 1);
 }

@@ -21,12 +21,12 @@ void FileNotifier::Wait::end(bool notified) noexcept {
   complete();
 }
 
-/// One handler at most, and only while somebody waits.
+/// At most one handler, and only while a coroutine waits.
 void FileNotifier::listen() {
   if (listening_ || watch_.fd() < 0) return;
   if (!events_) {
     os::Fd copy = os::duplicate(watch_.fd());
-    if (!copy) return;  // no descriptor left: then it is a poll
+    if (!copy) return;  // no descriptor left: waits become polls
     events_.emplace(reactor_.io(), copy.release());
   }
   listening_ = true;

@@ -1,6 +1,6 @@
-/// Wakes the waits of one process when a file that they watch was closed. `co_await notifier.wait(until)` → true if it
-/// notified, false at `until`. One inotify instance for all of them, made at the first wait that needs it. Own thread
-/// only; must outlive its waits.
+/// Wakes the waits of one process when a watched file is closed. `co_await notifier.wait(until)` → true on a
+/// notification, false at `until`. All waits share one inotify instance, created by the first wait that needs it. Own
+/// thread only; must outlive its waits.
 #pragma once
 
 #include "os/watch.hpp"
@@ -15,7 +15,7 @@ namespace stint::limit {
 
 class FileNotifier {
  public:
-  /// `use_inotify` false: never rings, as where there is none.
+  /// `use_inotify` false: sends no notifications, as on a host without inotify.
   FileNotifier(Reactor& reactor, bool use_inotify) : reactor_(reactor), watch_(use_inotify) {}
   ~FileNotifier();
   FileNotifier(const FileNotifier&) = delete;
@@ -34,7 +34,7 @@ class FileNotifier {
     void end(bool notified) noexcept;
     void fire() noexcept override { end(false); }
     void cancel() noexcept override {
-      if (Link::linked()) end(false);  // else it has rung, and is queued
+      if (Link::linked()) end(false);  // otherwise it was notified and is queued
     }
     using Link = stint::detail::Link<Wait>;
     FileNotifier& notifier_;

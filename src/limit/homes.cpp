@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kLineEnding = ".line";
 
-/// Every limit has a line, from its first use on.
+/// Every limit has a line file from its first use on.
 void add_known(const std::string& directory, const std::string& prefix, bool shared, std::vector<HostLimit>& found) {
   DIR* const files = directory.empty() ? nullptr : ::opendir(directory.c_str());
   if (files == nullptr) return;
@@ -23,7 +23,7 @@ void add_known(const std::string& directory, const std::string& prefix, bool sha
     limit.name = named.empty() ? prefix + std::string(stem) : named;
     limit.directory = directory;
     limit.shared = shared;
-    limit.capacity = 0;  // unknown but for its capacity file
+    limit.capacity = 0;  // unknown, unless it has a capacity file
     found.push_back(std::move(limit));
   }
   ::closedir(files);
@@ -35,7 +35,8 @@ Result<HostLimit> Homes::find(const std::string& name, std::uint32_t capacity) c
   STINT_CHECK(check_name(name));
   const bool agent = name.starts_with("agent:");
   if (agent && agents.empty()) {
-    return fail(Errc::invalid, "'" + name + "' is the limit of an agent, and this is not inside a git repository");
+    return fail(Errc::invalid,
+                "'" + name + "' is the limit of an agent, but the current folder is not in a git repository");
   }
   STINT_CHECK(check_capacity(name, capacity));
   HostLimit limit;

@@ -1,4 +1,4 @@
-/// Which directory a host limit lives in. `agent:<name>` belongs to a checkout, everything else to the user, or to all
+/// Maps a host limit to its directory. `agent:<name>` belongs to a checkout, every other limit to the user, or to all
 /// users of `limits_dir`.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Homes : project::LimitDirectories {
   explicit Homes(project::LimitDirectories directories) : LimitDirectories(std::move(directories)) {}
 
   [[nodiscard]] Result<HostLimit> find(const std::string& name, std::uint32_t capacity) const;
-  /// Limits that have left files behind, by name.
+  /// Limits that have files, by name.
   [[nodiscard]] std::vector<HostLimit> known() const;
 };
 

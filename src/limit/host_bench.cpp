@@ -1,8 +1,8 @@
 // Host limits between processes, one bench per call: `limit_bench BENCH key=value…` prints one JSON line per sample.
-// `bench/run.py host` calls it beside the peers, which answer to the same names and keys:
-//   handover rounds= [end=kill] [wake=poll]   release, or SIGKILL of the holder → the next one holds
-//   grants seconds= processes= slots=         grants a second while each holds for 1 ms; fails if the cap is exceeded
-// A controller forks all who take part before anybody has a reactor, and looks on through shared memory.
+// `bench/run.py host` runs it beside the peers, which take the same names and keys:
+//   handover rounds= [end=kill] [wake=poll]   release or SIGKILL of the holder → the next waiter holds
+//   grants seconds= processes= slots=         grants per second if each holds for 1 ms; fails if the cap is exceeded
+// A controller forks all processes before any of them has a reactor, and observes them through shared memory.
 #include "bench_support.hpp"
 #include "limit/host_limits.hpp"
 #include "stint/scope.hpp"
@@ -23,8 +23,8 @@ using namespace std::chrono_literals;
 
 constexpr std::int64_t kProcessesMax = 64;
 constexpr std::size_t kWaitsMax = 1 << 20;
-constexpr auto kNap = 50us;    // as the peers have it: it also keeps the cores awake
-constexpr auto kAsleep = 3ms;  // after which a waiter is surely in the kernel
+constexpr auto kNap = 50us;    // as in the peers: it also keeps the cores awake
+constexpr auto kAsleep = 3ms;  // after this a waiter is certainly blocked in the kernel
 constexpr auto kHold = 1ms;
 
 struct Shared {
@@ -134,7 +134,7 @@ void blocking_handover(const Args& args, Shared& shared, const std::string& dire
     us.push_back(static_cast<double>(shared.got_ns - shared.released_ns) / 1e3);
   }
   ::waitpid(waiter, nullptr, 0);
-  us.erase(us.begin());  // a warm-up
+  us.erase(us.begin());  // warm-up
   args.emit("handover.p50", percentile(us, 0.5), "us");
   args.emit("handover.p99", percentile(us, 0.99), "us");
 }

@@ -15,14 +15,15 @@ namespace stint::limit {
 namespace {
 
 constexpr std::string_view kSlotEnding = ".lock";
-constexpr std::size_t kNameShown = 40;  // of one that is refused
+constexpr std::size_t kNameShown = 40;  // shown bytes of a refused name
 
 std::unexpected<Error> unusable(const HostLimit& limit, const std::filesystem::path& path, const std::string& why) {
   const bool agent = limit.name.starts_with("agent:");
-  return fail(Errc::denied, "cannot use " + path.string() + " for the limit '" + limit.name + "': " + why + ". " +
-                                (agent ? "Make it writable for you"
-                                       : "Make it writable for you, or name another with limits_dir in stint.toml or "
-                                         "STINT_LIMITS_DIR"));
+  return fail(Errc::denied,
+              "cannot use " + path.string() + " for the limit '" + limit.name + "': " + why + ". " +
+                  (agent ? "Make it writable for your user"
+                         : "Make it writable for your user, or set another with limits_dir in stint.toml or "
+                           "STINT_LIMITS_DIR"));
 }
 
 }  // namespace
@@ -41,18 +42,19 @@ std::string HostLimit::capacity_path() const { return directory + "/" + stem() +
 Result<> check_name(std::string_view name) {
   if (const std::string meant = domain::limit_of_file_name(name); !meant.empty() && domain::is_limit_name(name)) {
     return fail(Errc::invalid, "the limit is called '" + meant + "', not '" + std::string(name.substr(0, kNameShown)) +
-                                   "': that is how its files are called");
+                                   "': its files are named that way");
   }
   if (domain::is_limit_name(name)) return {};
-  return fail(Errc::invalid, "'" + std::string(name.substr(0, kNameShown)) +
-                                 "' is no name for a limit: use letters, digits, '.', '_', '-' and ':', at most 128 of "
-                                 "them, a letter or digit first");
+  return fail(Errc::invalid,
+              "'" + std::string(name.substr(0, kNameShown)) +
+                  "' is not a valid limit name: use letters, digits, '.', '_', '-' and ':', at most 128 of "
+                  "them, a letter or digit first");
 }
 
 Result<> check_capacity(std::string_view name, std::int64_t capacity) {
   if (capacity >= 1 && capacity <= std::int64_t{domain::kPermitsMax}) return {};
-  return fail(Errc::invalid, std::string(name) + ": a capacity is from 1 to " + std::to_string(domain::kPermitsMax) +
-                                 ", not " + std::to_string(capacity));
+  return fail(Errc::invalid, std::string(name) + ": the capacity must be between 1 and " +
+                                 std::to_string(domain::kPermitsMax) + ", not " + std::to_string(capacity));
 }
 
 std::optional<std::uint32_t> written_capacity(const HostLimit& limit) {
@@ -70,7 +72,7 @@ Result<> resize(const HostLimit& limit, std::uint32_t capacity) {
   STINT_CHECK(make_directory(limit));
   const std::string fresh = limit.capacity_path() + "." + std::to_string(::getpid());
   {
-    ::unlink(fresh.c_str());  // of an earlier process with our number, or put there by somebody
+    ::unlink(fresh.c_str());  // left by an earlier process with this pid, or placed by another program
     STINT_TRY(const os::Fd file, os::open_shared_file(fresh, limit.file_mode()));
     const std::string text = std::to_string(capacity) + "\n";
     if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
@@ -99,11 +101,10 @@ Result<bool> reset_capacity(const HostLimit& limit) {
 
 Result<> make_directory(const HostLimit& limit) {
   std::error_code error;
-  // An agent's limit lives in its checkout, two folders down. One that was deleted must not come back as an empty
-  // shell.
+  // An agent's limit is in its checkout, two folders down. A deleted checkout must not reappear as an empty folder.
   const std::filesystem::path checkout = std::filesystem::path(limit.directory).parent_path().parent_path();
   if (limit.name.starts_with("agent:") && !std::filesystem::is_directory(checkout, error)) {
-    return fail(Errc::unavailable, "the limit '" + limit.name + "' can't be used: " + checkout.string() +
+    return fail(Errc::unavailable, "cannot use the limit '" + limit.name + "': " + checkout.string() +
                                        " does not exist any more; its checkout was deleted or moved");
   }
   std::filesystem::create_directories(limit.directory, error);

@@ -1,5 +1,5 @@
-/// Where a host limit lives: its name, its directory, the files in it. Files are shared with every other process that
-/// uses the limit, and with flock(1): their names are a contract.
+/// A host limit: its name, its directory, and the files in it. Every process that uses the limit shares these files,
+/// and so does flock(1): their names are a contract.
 #pragma once
 
 #include "stint/error.hpp"
@@ -15,8 +15,8 @@ struct HostLimit {
   std::string name;  ///< `agent:review`, `gpu`
   std::string directory;
   std::uint32_t capacity = 1;  ///< `<stem>.capacity`, written by a resize, overrides it
-  bool shared = false;         ///< between users: files that others may write
-  bool asked = false;          ///< `capacity` comes from a command line: it must be what the other holders count to
+  bool shared = false;         ///< between users: others may write the files
+  bool asked = false;          ///< `capacity` comes from a command line and must match that of the other holders
 
   /// The name as used in file names.
   [[nodiscard]] std::string stem() const;
@@ -26,26 +26,26 @@ struct HostLimit {
   [[nodiscard]] unsigned file_mode() const noexcept { return shared ? 0666 : 0600; }
 };
 
-/// A name could become that of another file, a capacity that of very many.
+/// A bad name could lead to another file, a bad capacity to very many files.
 [[nodiscard]] Result<> check_name(std::string_view name);
 [[nodiscard]] Result<> check_capacity(std::string_view name, std::int64_t capacity);
 
-/// What the capacity file says, if there is one that says a number.
+/// The number in the capacity file, if there is a valid one.
 [[nodiscard]] std::optional<std::uint32_t> written_capacity(const HostLimit& limit);
 /// N now: from the capacity file, else as configured.
 [[nodiscard]] std::uint32_t capacity_now(const HostLimit& limit);
-/// Writes the capacity file and wakes everybody in the line.
+/// Writes the capacity file and wakes all waiters in the line.
 [[nodiscard]] Result<> resize(const HostLimit& limit, std::uint32_t capacity);
-/// Takes the capacity file away, so that the configuration counts again, and wakes everybody in the line. False: there
-/// was none.
+/// Removes the capacity file, so that the configuration applies again, and wakes all waiters in the line. False:
+/// there was none.
 [[nodiscard]] Result<bool> reset_capacity(const HostLimit& limit);
-/// Makes the limit's directory. The error names what to do.
+/// Creates the limit's directory. The error names the next step.
 [[nodiscard]] Result<> make_directory(const HostLimit& limit);
-/// Whether permits could be taken: the directory, or the folder in which it would be made, and the files that exist can
-/// be written. Makes nothing.
+/// Whether permits could be taken: the directory, or the folder in which it would be created, and the existing files
+/// are writable. Creates nothing.
 [[nodiscard]] Result<> check_usable(const HostLimit& limit);
 
-/// The number of a slot in a file name of this limit, -1 if it is none.
+/// The number of the slot in a file name of this limit; -1: not a slot file.
 [[nodiscard]] int slot_index(std::string_view file, std::string_view stem) noexcept;
 
 }  // namespace stint::limit

@@ -1,4 +1,4 @@
-// Names, files and sizes of host limits.
+// Names, files and capacities of host limits.
 #include "limit/host_limit.hpp"
 
 #include "domain/agent.hpp"
@@ -60,7 +60,7 @@ TEST(HostLimit, capacities_are_from_1_to_the_most) {
   }
 }
 
-TEST(SlotIndex, is_that_of_our_own_files_only) {
+TEST(SlotIndex, is_parsed_from_own_file_names_only) {
   EXPECT_EQ(slot_index("x.0.lock", "x"), 0);
   EXPECT_EQ(slot_index("x.17.lock", "x"), 17);
   EXPECT_EQ(slot_index("a.b.3.lock", "a.b"), 3);
@@ -71,7 +71,7 @@ TEST(SlotIndex, is_that_of_our_own_files_only) {
   EXPECT_LT(slot_index("x.-1.lock", "x"), 0);
 }
 
-TEST(Capacity, is_what_the_file_says_if_that_is_a_number) {
+TEST(Capacity, is_read_from_the_file_if_it_contains_a_number) {
   const os::TestFolder folder;
   const HostLimit limit = limit_in(folder);
   EXPECT_EQ(capacity_now(limit), 2U);
@@ -88,13 +88,13 @@ TEST(Capacity, is_what_the_file_says_if_that_is_a_number) {
   }
 }
 
-TEST(Capacity, a_pipe_in_its_place_holds_nobody_up) {
+TEST(Capacity, a_pipe_in_its_place_does_not_block) {
   const os::TestFolder folder;
   ASSERT_EQ(::mkfifo((folder / "x.capacity").c_str(), 0600), 0);
   EXPECT_EQ(capacity_now(limit_in(folder)), 2U);
 }
 
-TEST(CheckUsable, finds_what_can_t_be_written_and_makes_nothing) {
+TEST(CheckUsable, finds_unwritable_paths_and_creates_nothing) {
   const os::TestFolder folder;
   HostLimit limit = limit_in(folder);
   EXPECT_TRUE(check_usable(limit));
@@ -135,7 +135,7 @@ TEST(Homes, agents_live_with_their_repository) {
   EXPECT_FALSE(homes.find("../gpu", 1));
 }
 
-TEST(Listing, looks_without_making_anything) {
+TEST(Listing, creates_nothing) {
   const os::TestFolder folder;
   folder.write("x.0.lock", "garbage");
   ASSERT_EQ(::mkfifo((folder / "x.1.lock").c_str(), 0600), 0);

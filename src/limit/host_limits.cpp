@@ -11,9 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kTellEvery = 250ms;  // a reason is gathered with a system call per ticket ahead
-constexpr Duration kJoinAgain = 1ms;    // while the line is being compacted …
-constexpr Duration kJoinMax = 2s;       // … which lasts only if who does it is frozen
+constexpr Duration kReportEvery = 250ms;  // a reason costs a system call per ticket ahead
+constexpr Duration kJoinAgain = 1ms;      // while the line is compacted …
+constexpr Duration kJoinMax = 2s;         // … which lasts only if the compacting process is frozen
 
 os::SlotRecord record_of(const Claimant& who, std::uint32_t weight, WallTime now) {
   const os::Process self = os::this_process();
@@ -46,38 +46,38 @@ std::string describe(const Slots::Holder& holder, std::uint32_t capacity) {
   const os::SlotRecord& record = *holder.record;
   std::string text = record.label.empty() ? "pid " + std::to_string(record.pid)
                                           : record.label + " (pid " + std::to_string(record.pid) + ")";
-  if (os::is_anothers(record)) text += " of " + os::user_name(*record.user);
+  if (os::is_other_users(record)) text += " of " + os::user_name(*record.user);
   if (holder.unjudged)
-    text += ", which was killed; only that user or root can tell whether its work is gone, and end it";
-  if (!os::can_see(record)) text += " of another container (if that is gone for good, empty the slot's file)";
-  if (holder.swept) text += ", which was killed; what it left behind is being ended";
+    text += ", which was killed; only that user or root can check for leftover processes and end them";
+  if (!os::can_see(record)) text += " in another container (if that container is gone for good, empty the slot's file)";
+  if (holder.swept) text += ", which was killed; its leftover processes are being ended";
   if (record.capacity != 0 && record.capacity != capacity)
-    text += ", which counts to " + std::to_string(record.capacity);
+    text += ", which uses the capacity " + std::to_string(record.capacity);
   return text;
 }
 
-/// Whether the listener hears of a reason now.
-class Teller {
+/// Reports the reason of a wait to the listener, with a bounded rate.
+class ReasonReporter {
  public:
-  Teller(const HostLimits::Listener& listener, TimePoint now) : listener_(listener), next_(now) {}
-  ~Teller() {
-    if (told_) listener_(nullptr);
+  ReasonReporter(const HostLimits::Listener& listener, TimePoint now) : listener_(listener), next_(now) {}
+  ~ReasonReporter() {
+    if (reported_) listener_(nullptr);
   }
-  Teller(const Teller&) = delete;
-  Teller& operator=(const Teller&) = delete;
-  void tell(HostWait& wait, std::uint32_t weight, TimePoint now) {
+  ReasonReporter(const ReasonReporter&) = delete;
+  ReasonReporter& operator=(const ReasonReporter&) = delete;
+  void report(HostWait& wait, std::uint32_t weight, TimePoint now) {
     if (!listener_ || now < next_) return;
-    next_ = now + kTellEvery;
+    next_ = now + kReportEvery;
     WaitReason reason = reason_of(wait, weight);
-    if (told_ && *told_ == reason) return;
-    told_ = std::move(reason);
-    listener_(&*told_);
+    if (reported_ && *reported_ == reason) return;
+    reported_ = std::move(reason);
+    listener_(&*reported_);
   }
 
  private:
   const HostLimits::Listener& listener_;
   TimePoint next_;
-  std::optional<WaitReason> told_;
+  std::optional<WaitReason> reported_;
 };
 
 }  // namespace
@@ -106,15 +106,16 @@ std::string WaitReason::describe() const {
 }
 
 Task<Result<HostPermit>> HostLimits::acquire(std::vector<HostRequest> requests, Claimant who, Options options) {
-  // By file, not by name: two names may mean one file (`a:b`, `a.b`), and everybody must take them in the same order.
+  // By file, not by name: two names may mean one file (`a:b`, `a.b`), and all processes must take them in the same
+  // order.
   const auto file = [](const HostRequest& request) { return request.limit.line_path(); };
   std::ranges::sort(requests, {}, file);
   const auto twice = std::ranges::adjacent_find(requests, {}, file);
   if (twice != requests.end()) {  // the second would wait for the first
-    co_return fail(Errc::invalid, "the limit '" + twice->limit.name + "' is asked for twice" +
+    co_return fail(Errc::invalid, "the limit '" + twice->limit.name + "' is listed twice" +
                                       (std::next(twice)->limit.name == twice->limit.name
-                                           ? std::string(". Name it once, with a weight")
-                                           : ": '" + std::next(twice)->limit.name + "' is the same"));
+                                           ? std::string(". List it once, with a weight")
+                                           : ": '" + std::next(twice)->limit.name + "' names the same limit"));
   }
   HostPermit all;
   for (const HostRequest& request : requests) {
@@ -124,7 +125,7 @@ Task<Result<HostPermit>> HostLimits::acquire(std::vector<HostRequest> requests, 
   co_return all;
 }
 
-/// A line that is being compacted can be joined in a moment.
+/// Retries: a line that is being compacted can be joined a moment later.
 Task<Result<HostWait>> HostLimits::join(const HostRequest& request, const Claimant& who, Deadline deadline) {
   const Deadline end = deadline.sooner(Deadline::after(reactor_.now(), kJoinMax));
   while (true) {
@@ -137,17 +138,17 @@ Task<Result<HostWait>> HostLimits::join(const HostRequest& request, const Claima
 
 Task<Result<HostPermit>> HostLimits::acquire_one(HostRequest request, const Claimant& who, const Options& options) {
   STINT_CO_TRY(HostWait wait, co_await join(request, who, options.deadline));
-  Teller teller(options.listener, reactor_.now());
-  for (bool rang = true;;) {
+  ReasonReporter reporter(options.listener, reactor_.now());
+  for (bool notified = true;;) {
     const TimePoint now = reactor_.now();
-    STINT_CO_TRY(const bool granted, wait.step(now, rang));
+    STINT_CO_TRY(const bool granted, wait.step(now, notified));
     if (granted) co_return wait.permit();
     const bool late = options.deadline.passed(now);
     if (late || !options.may_wait) {
       co_return fail(late ? Errc::timed_out : Errc::full, reason_of(wait, request.weight).describe());
     }
-    teller.tell(wait, request.weight, now);
-    rang = co_await notifier_.wait(std::min(wait.next_check(), options.deadline.when()));
+    reporter.report(wait, request.weight, now);
+    notified = co_await notifier_.wait(std::min(wait.next_check(), options.deadline.when()));
   }
 }
 

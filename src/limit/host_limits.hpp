@@ -1,6 +1,6 @@
-/// Host limits on the reactor: `acquire` waits for several of them, in sorted order, so that no two processes can wait
-/// for each other. A wait can be cancelled (its frames go, and with them the ticket and what it held) and shows why it
-/// waits. Own thread only; must outlive its waits.
+/// Host limits on the reactor: `acquire` waits for several limits in sorted order, so that no two processes can
+/// deadlock. A wait can be cancelled, which destroys its frames and so releases its ticket and slots, and it reports
+/// why it waits. Own thread only; must outlive its waits.
 #pragma once
 
 #include "domain/system.hpp"
@@ -19,16 +19,15 @@ struct HostRequest {
   std::uint32_t weight = 1;
 };
 
-/// Whose permits they are.
+/// The run that acquires permits.
 struct Claimant {
-  std::string run;     ///< the mark that all its processes will carry
-  std::string cgroup;  ///< where they will live; empty: none
-  std::string label;   ///< for people
-  std::vector<std::string>
-      marks;  ///< the runs that this process is itself a part of: what they hold is not asked again
+  std::string run;                 ///< the mark that all its processes will carry
+  std::string cgroup;              ///< of its processes; empty: none
+  std::string label;               ///< for display
+  std::vector<std::string> marks;  ///< the runs of which this process is a part: it inherits what they hold
 };
 
-/// Why a wait lasts.
+/// Why a wait is not over.
 struct WaitReason {
   std::string limit;
   std::uint32_t capacity = 0;
@@ -43,15 +42,16 @@ struct WaitReason {
 
 class HostLimits {
  public:
-  /// `use_inotify` false: poll, as where there is none.
+  /// `use_inotify` false: poll, as on a host without inotify.
   HostLimits(Reactor& reactor, const domain::System& system, bool use_inotify = true)
       : reactor_(reactor), system_(system), notifier_(reactor, use_inotify) {}
 
-  /// Told when a wait begins, and when its reason changes; null when it is over.
+  /// Called when a wait begins, when its reason changes, and with null when it is over.
   using Listener = std::function<void(const WaitReason*)>;
-  /// `Errc::timed_out` at the deadline, `Errc::full` if it may not wait: nothing is held then, and the text says why.
+  /// `Errc::timed_out` at the deadline, `Errc::full` if it may not wait: it then holds nothing, and the text gives
+  /// the reason.
   struct Options {
-    Options() noexcept {}  // NOLINT: not an aggregate, so that it may stand in a co_await expression
+    Options() noexcept {}  // NOLINT: not an aggregate, so that it can be used in a co_await expression
     Deadline deadline;
     bool may_wait = true;
     Listener listener;

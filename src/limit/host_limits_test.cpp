@@ -32,7 +32,7 @@ class HostLimitsTest : public testing::TestWithParam<bool> {
     claimant.label = std::move(run);
     return claimant;
   }
-  /// Runs one task to its end.
+  /// Runs one task to completion.
   void run(Task<> task) { os::blocking_run(reactor_, std::move(task)); }
   Listing look(const std::string& name) { return list(request(name).limit); }
 
@@ -44,7 +44,7 @@ class HostLimitsTest : public testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(, HostLimitsTest, testing::Values(true, false),
                          [](const auto& info) { return info.param ? "inotify" : "poll"; });
 
-TEST_P(HostLimitsTest, a_release_lets_the_next_in) {
+TEST_P(HostLimitsTest, a_release_grants_the_next_waiter) {
   auto body = [&]() -> Task<> {
     auto first = co_await limits_.acquire({request("x")}, who("a"));
     EXPECT_TRUE(first);
@@ -105,25 +105,25 @@ TEST_P(HostLimitsTest, a_deadline_means_not_started) {
   run(body());
 }
 
-TEST_P(HostLimitsTest, the_listener_hears_why_and_when_it_is_over) {
+TEST_P(HostLimitsTest, the_listener_gets_the_reason_and_the_end_of_a_wait) {
   auto body = [&]() -> Task<> {
     auto first = co_await limits_.acquire({request("x")}, who("a"));
-    std::vector<std::string> heard;
+    std::vector<std::string> reports;
     HostLimits::Options options;
     options.deadline = Deadline::after(reactor_.now(), 20ms);
-    options.listener = [&](const WaitReason* why) { heard.push_back(why != nullptr ? why->describe() : "over"); };
+    options.listener = [&](const WaitReason* why) { reports.push_back(why != nullptr ? why->describe() : "over"); };
     (void)co_await limits_.acquire({request("x")}, who("b"), options);
-    EXPECT_EQ(heard.size(), 2U);
-    EXPECT_TRUE(heard.front().starts_with("x: next in line for 1 of 1; held by a"));
-    EXPECT_EQ(heard.back(), "over");
-    heard.clear();
+    EXPECT_EQ(reports.size(), 2U);
+    EXPECT_TRUE(reports.front().starts_with("x: next in line for 1 of 1; held by a"));
+    EXPECT_EQ(reports.back(), "over");
+    reports.clear();
     (void)co_await limits_.acquire({request("free")}, who("b"), options);
-    EXPECT_TRUE(heard.empty()) << "who does not wait is not bothered";
+    EXPECT_TRUE(reports.empty()) << "no call without a wait";
   };
   run(body());
 }
 
-TEST_P(HostLimitsTest, one_limit_twice_would_wait_for_itself) {
+TEST_P(HostLimitsTest, a_limit_listed_twice_is_refused) {
   auto body = [&]() -> Task<> {
     for (const auto& [a, b] : {std::pair("x", "x"), std::pair("a:b", "a.b")}) {
       auto twice = co_await limits_.acquire({request(a), request("m"), request(b)}, who("a"));
@@ -151,7 +151,7 @@ TEST_P(HostLimitsTest, weights_add_up_to_the_capacity) {
   run(body());
 }
 
-TEST_P(HostLimitsTest, a_run_does_not_wait_for_what_it_holds_itself) {
+TEST_P(HostLimitsTest, a_run_does_not_wait_for_a_limit_it_holds) {
   auto body = [&]() -> Task<> {
     auto outer = co_await limits_.acquire({request("x")}, who("outer"));
     Claimant inner = who("inner");

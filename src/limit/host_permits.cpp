@@ -52,9 +52,9 @@ Task<Result<std::unique_ptr<domain::HeldPermits>>> HostPermits::acquire(
   const auto snapshot = snapshot_();
   agent = std::string(project::agent_of(agent));
   STINT_CO_TRY(std::vector<HostRequest> wanted, requests_of(*snapshot, agent));
-  if (wanted.empty()) co_return fail(Errc::invalid, "'" + agent + "' needs no permits");
+  if (wanted.empty()) co_return fail(Errc::invalid, "'" + agent + "' has no limits on this host");
   Claimant who;
-  who.run = domain::new_run_id(system_) + ":0";  // of no run yet: no process carries it
+  who.run = domain::new_run_id(system_) + ":0";  // not of a run yet: no process carries it
   who.label = agent;
   who.marks = os::mark_parts(os::environment(os::kMarkVariable));
   HostLimits::Options options;

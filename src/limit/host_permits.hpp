@@ -1,5 +1,5 @@
-/// The permits of runs as an engine asks for them: lock files of this host, for the limits that the snapshot in force
-/// gives the run's agent. Own thread only; must outlive its waits.
+/// The host permits of an engine's runs: lock files of this host, for the limits that the current snapshot assigns to
+/// the run's agent. Own thread only; must outlive its waits.
 #pragma once
 
 #include "domain/driver.hpp"

@@ -22,7 +22,7 @@ std::vector<HostLimit> blocking_all_limits(const Homes& homes, const agent::Sett
   std::vector<HostLimit> limits = homes.known();
   for (HostLimit& limit : limits) limit.capacity = project::configured_capacity(settings, limit.name).value_or(0);
   for (const auto& [name, setting] : settings.limits) {
-    // A name with ':' has '.' in its files' names, and only the configuration knows which it was.
+    // File names have '.' for the ':' of a name; only the configuration has the original.
     std::string in_files = name;
     std::ranges::replace(in_files, ':', '.');
     std::erase_if(limits, [&](const HostLimit& limit) {

@@ -1,8 +1,7 @@
 // Invariants
-// 1. Watch first, look second: what changes after the look is an event.
-// 2. An event may come before the lock it announces is dropped (close of a killed holder): every event is followed by
-//    further looks.
-// 3. Who is not first holds nothing, so that two who each hold a part can't wait for one another.
+// 1. Watch first, check second: a change after the check causes an event.
+// 2. An event may precede the release of the lock (close by a killed holder): further checks follow every event.
+// 3. A wait that is not first holds nothing, so that two waits that each hold a part cannot deadlock.
 #include "limit/host_wait.hpp"
 
 #include <algorithm>
@@ -13,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// After an event: soon again, then the slow safety poll. Without inotify the poll is all there is.
+// After an event: check again soon, then poll slowly for safety. Without inotify only the poll remains.
 constexpr std::array kRechecks = {milliseconds(1), milliseconds(5), milliseconds(20), milliseconds(1000)};
 constexpr milliseconds kPollWithoutInotify{20};
 constexpr milliseconds kPollSweeping{1};
@@ -26,22 +25,22 @@ Result<HostWait> HostWait::open(const HostLimit& limit, const os::SlotRecord& wh
   STINT_CHECK(make_directory(limit));
   STINT_TRY(Line line, Line::open(limit));
   os::SlotRecord ticket = who;
-  ticket.cgroup.clear();  // a record of the line is short, and who only waits has nothing to sweep
+  ticket.cgroup.clear();  // line records are short, and a waiter has nothing to sweep
   ticket.boot.clear();
   ticket.user.reset();
   STINT_CHECK(line.join(ticket));
   return HostWait(limit, std::move(line), Slots(limit, who, std::move(marks)), watch);
 }
 
-HostWait::~HostWait() { slots_.drop(); }  // before the line is left
+HostWait::~HostWait() { slots_.drop(); }  // before it leaves the line
 
-Result<bool> HostWait::step(TimePoint now, bool rang) {
+Result<bool> HostWait::step(TimePoint now, bool notified) {
   const bool slow = recheck_ + 1 >= kRechecks.size();
-  recheck_ = rang ? 0 : std::min(recheck_ + 1, kRechecks.size() - 1);
-  STINT_TRY(bool granted, attempt(slow && !rang));
+  recheck_ = notified ? 0 : std::min(recheck_ + 1, kRechecks.size() - 1);
+  STINT_TRY(bool granted, attempt(slow && !notified));
   if (!granted && !std::exchange(tried_, true) && watch_->start()) {
     watching_ = watch_->add_close_write(limit_.line_path());
-    STINT_TRY(granted, attempt(false));  // what changed before the watch was there is seen now
+    STINT_TRY(granted, attempt(false));  // sees changes from before the watch
   }
   next_check_ = now + (sweeping_ ? kPollSweeping : watching_ ? kRechecks[recheck_] : kPollWithoutInotify);
   return granted;

@@ -1,10 +1,10 @@
-// Layout: records of kRecord bytes. Record 0 is the header; its first byte is the leader's lock. Records from 1 are
-// tickets.
+// Layout: records of kRecord bytes. Record 0 is the header; its first byte is the leader's lock. Records from 1 on
+// are tickets.
 // Invariants
-// 1. Lock, then write: a record that was ever visible was locked before. A locked blank record is a living ticket, too.
-// 2. A joiner keeps a position only if, with the lock held, the file does not reach beyond it. So positions never run
-//    backwards.
-// 3. Records vanish (compaction) only under a lock on all of them: nobody is in the line then.
+// 1. Lock, then write: a visible record was locked before. A locked blank record is a living ticket as well.
+// 2. A joiner keeps a position only if, with the lock held, the file does not extend beyond it. So positions never
+//    decrease.
+// 3. Compaction removes records only under a lock on all of them: the line is empty then.
 #include "limit/line.hpp"
 
 #include "os/process.hpp"
@@ -19,10 +19,10 @@ namespace {
 
 constexpr off_t kRecord = 160;
 constexpr off_t kLineBytesMax = 128 * kRecord;    // compaction is tried above this
-constexpr off_t kLineBytesHard = off_t{1} << 40;  // no line of ours comes near it; beyond it positions would overflow
-constexpr int kClaimTries = 64;                   // positions tried before the file's size is looked at again
-constexpr std::size_t kAheadMax = 10'000;         // counted no further: people do not care
-constexpr int kOvertakenMax = 64;                 // joins that others overtook, one after another
+constexpr off_t kLineBytesHard = off_t{1} << 40;  // no line of Stint comes near it; beyond it positions would overflow
+constexpr int kClaimTries = 64;                   // positions tried before the file size is read again
+constexpr std::size_t kAheadMax = 10'000;         // not counted further: only for display
+constexpr int kOvertakenMax = 64;                 // consecutive joins that other processes overtook
 
 std::string padded(std::string text) {
   text.resize(kRecord - 1, ' ');
@@ -47,8 +47,8 @@ Result<> Line::join(const os::SlotRecord& who) {
   const std::string record = padded(os::to_text(who, kRecord));
   compact();
   if (size() > kLineBytesHard) {
-    return fail(Errc::failed, "the line has " + std::to_string(size()) +
-                                  " bytes, so something else wrote into it. Empty its file when nobody waits");
+    return fail(Errc::failed, "the file of the wait line has " + std::to_string(size()) +
+                                  " bytes: another program wrote into it. Empty the file when no process waits");
   }
   for (int overtaken = 0; overtaken < kOvertakenMax; ++overtaken) {
     off_t position = std::max(kRecord, (size() + kRecord - 1) / kRecord * kRecord);
@@ -57,18 +57,19 @@ Result<> Line::join(const os::SlotRecord& who) {
     if (position == last) break;  // the whole file is locked: it is being compacted
     if (size() > position) {      // overtaken between fstat and lock; invariant 2
       lock(position, kRecord, F_UNLCK);
-      notify();  // somebody may have taken this lock for a ticket
+      notify();  // another process may have seen this lock as a ticket
       continue;
     }
     if (::pwrite(fd_.get(), record.data(), kRecord, position) != kRecord) {
-      Error error = os::system_error("cannot write a ticket into the line");
+      Error error = os::system_error("cannot write a ticket to the wait line");
       lock(position, kRecord, F_UNLCK);
       return fail(std::move(error));
     }
     position_ = position;
     return {};
   }
-  return fail(Error(Errc::unavailable, Retry::safe, "the line is locked by a process that does not run"));
+  return fail(Error(Errc::unavailable, Retry::safe,
+                    "a process that does not run holds the lock of the wait line. Resume or end it"));
 }
 
 void Line::leave() noexcept {
@@ -76,10 +77,10 @@ void Line::leave() noexcept {
   lock(position_, kRecord, F_UNLCK);
   position_ = 0;
   compact();
-  fd_.reset();  // which rings
+  fd_.reset();  // the close wakes the others
 }
 
-/// Invariant 3. Not for who is in the line: it would unlock its own ticket.
+/// Invariant 3. Not for a waiter in the line: it would unlock its own ticket.
 void Line::compact() noexcept {
   if (size() > kLineBytesMax && lock(kRecord, 0, F_WRLCK)) {
     (void)!::ftruncate(fd_.get(), kRecord);
@@ -125,7 +126,7 @@ bool Line::lock(off_t from, off_t bytes, short type) const noexcept {
 }
 
 bool Line::is_locked(off_t from, off_t bytes) const noexcept {
-  if (bytes == 0) return false;  // to the kernel, length 0 means up to the end
+  if (bytes == 0) return false;  // for the kernel, length 0 means to the end
   struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = bytes, .l_pid = 0};
   return ::fcntl(fd_.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }

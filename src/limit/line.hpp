@@ -1,7 +1,7 @@
-/// The line of one limit: a file of tickets, `<name>.line`, readable with cat. A ticket's number is its position in the
-/// file; it lives as long as its owner holds a byte-range (OFD) lock on that record, so a crashed waiter leaves at once
-/// and nobody has to clean up. Order: a ticket that was written before another process began to join is ahead of it.
-/// One Line per waiter, also inside one process: OFD locks belong to the open file. Not thread-safe.
+/// The wait line of one limit: a file of tickets, `<name>.line`, readable with cat. A ticket's number is its position
+/// in the file. It lives as long as its owner holds a byte-range (OFD) lock on that record, so a crashed waiter
+/// leaves at once and no cleanup is needed. Order: a ticket that was written before another process began to join is
+/// ahead of it. One Line per waiter, also inside one process: OFD locks belong to the open file. Not thread-safe.
 #pragma once
 
 #include "limit/host_limit.hpp"
@@ -20,13 +20,14 @@ class Line {
   Line& operator=(Line&&) = delete;
   ~Line() { leave(); }
 
-  /// Takes the next ticket. Fails with `unavailable` while a process that does not run compacts the file: try again.
+  /// Takes the next ticket. Fails with `unavailable` while a stopped process compacts the file: try again.
   Result<> join(const os::SlotRecord& who);
-  /// Gives the ticket up and wakes the others, for good. The kernel does the same, but for compaction, at a crash.
+  /// Gives the ticket up for good and wakes the others. At a crash the kernel does the same, except for compaction.
   void leave() noexcept;
   [[nodiscard]] bool joined() const noexcept { return position_ != 0; }
 
-  /// No living ticket is ahead. With `pass_frozen`, tickets of stopped processes (Ctrl-Z, SIGSTOP) do not count.
+  /// Whether no living ticket is ahead. With `pass_frozen`, tickets of stopped processes (Ctrl-Z, SIGSTOP) do not
+  /// count.
   [[nodiscard]] bool is_first(bool pass_frozen) const;
   [[nodiscard]] std::size_t ahead() const;
   /// Living tickets in order; at most `limit`.
@@ -34,19 +35,20 @@ class Line {
   /// For tests of the order.
   [[nodiscard]] off_t position() const noexcept { return position_; }
 
-  /// Only the leader may count and take slots; at most one process leads, whatever the tickets say.
+  /// Only the leader may count and take slots; at most one process leads, whatever the tickets are.
   bool try_lead() const noexcept;
   void stop_leading() const noexcept;
 
-  /// Wakes everybody in the line. The bell is the close of a write descriptor, as at a crash; joining is silent.
+  /// Wakes all waiters in the line by closing a write descriptor, as a crash does; joining wakes none.
   void notify() const noexcept;
 
  private:
   explicit Line(os::Fd fd) noexcept : fd_(std::move(fd)) {}
   bool lock(off_t from, off_t bytes, short type) const noexcept;
-  bool is_locked(off_t from, off_t bytes) const noexcept;  // by others; own locks do not count
-  /// Calls `visit(record)` for each record in [from, to) that others have locked, in order, until it says false. Halves
-  /// the range instead of walking it: a line that somebody has blown up to gigabytes costs a few system calls.
+  bool is_locked(off_t from, off_t bytes) const noexcept;  // by other open files; own locks do not count
+  /// Calls `visit(record)` for each record in [from, to) that others have locked, in order, until it returns false.
+  /// Bisects the range instead of scanning it: a line that another program has inflated to gigabytes costs a few
+  /// system calls.
   template <class Visit>
   bool each_locked(off_t from, off_t to, const Visit& visit) const;
   void compact() noexcept;

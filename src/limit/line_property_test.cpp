@@ -1,5 +1,5 @@
-// The promise of the line: a ticket that was taken before another began to join is ahead of it, whatever happens at the
-// same time, compaction included. OFD locks belong to the open file, so threads contend as processes do.
+// The promise of the line: a ticket that was taken before another process began to join is ahead of it, whatever
+// happens concurrently, including compaction. OFD locks belong to the open file, so threads contend as processes do.
 #include "limit/line.hpp"
 #include "os/test_folder.hpp"
 
@@ -18,14 +18,14 @@ namespace {
 
 constexpr int kThreads = 8;
 constexpr int kTries = 100'000;
-constexpr int kJoins = 1500;  // of each thread: about a second, and some hundred compactions
+constexpr int kJoins = 1500;  // per thread: about a second, and some hundred compactions
 
 struct Shared {
-  std::array<std::atomic<off_t>, kThreads> finished{};  // the ticket each has finished to take; 0: none
+  std::array<std::atomic<off_t>, kThreads> finished{};  // the ticket that each thread has taken; 0: none
   std::atomic<int> wrong = 0, failed = 0, started_anew = 0;
 };
 
-/// While the line is compacted it can't be joined, and who compacts it may have lost its core to one of us.
+/// During a compaction the line cannot be joined, and the compacting thread may be preempted by one of the others.
 bool join(Line& line) {
   for (int tries = 0; tries < kTries; ++tries) {
     if (const Result<> joined = line.join({}); joined || joined.error() != Errc::unavailable) return joined.has_value();
@@ -37,7 +37,7 @@ bool join(Line& line) {
 void join_and_leave(const HostLimit& limit, Shared& shared, std::size_t self, std::uint32_t seed) {
   std::minstd_rand random(seed);
   for (int i = 0; i < kJoins; ++i) {
-    off_t before = 0;  // the last ticket whose owner had finished to join before we begin
+    off_t before = 0;  // the last ticket whose owner had joined before this join begins
     std::size_t whose = self;
     for (std::size_t other = 0; other < kThreads; ++other) {
       const off_t position = shared.finished[other];
@@ -51,20 +51,20 @@ void join_and_leave(const HostLimit& limit, Shared& shared, std::size_t self, st
       ++shared.failed;
       continue;
     }
-    // Still the same ticket: it was in the line all the time, so it must be ahead of ours.
+    // Still the same ticket: it was in the line all the time, so it must be ahead of this one.
     if (whose != self && shared.finished[whose] == before && before > line->position()) ++shared.wrong;
     if (line->position() == 160) ++shared.started_anew;
     shared.finished[self] = line->position();
     for (auto turns = random() % 8; turns > 0; --turns) ::sched_yield();
     shared.finished[self] = 0;
     line->leave();
-    if (random() % 16 == 0) {  // now and then nobody is in the line, and it is compacted
+    if (random() % 16 == 0) {  // sometimes the line becomes empty and is compacted
       for (auto turns = random() % 64; turns > 0; --turns) ::sched_yield();
     }
   }
 }
 
-TEST(LineProperty, a_ticket_is_ahead_of_all_that_began_to_join_later) {
+TEST(LineProperty, a_ticket_is_ahead_of_all_later_joins) {
   const os::TestFolder folder;
   HostLimit limit;
   limit.name = "x";
@@ -80,8 +80,8 @@ TEST(LineProperty, a_ticket_is_ahead_of_all_that_began_to_join_later) {
     }
   }
   EXPECT_EQ(shared.wrong, 0);
-  EXPECT_EQ(shared.failed, 0) << "a line that is being compacted can soon be joined again";
-  EXPECT_GT(shared.started_anew, 1) << "never compacted: this proves less than it should";
+  EXPECT_EQ(shared.failed, 0) << "a line can be joined soon after a compaction";
+  EXPECT_GT(shared.started_anew, 1) << "never compacted: the test proves too little";
   RecordProperty("compactions", shared.started_anew);
 }
 

@@ -1,4 +1,4 @@
-// The line of tickets.
+// The wait line of a limit.
 #include "limit/line.hpp"
 
 #include "os/process.hpp"
@@ -37,7 +37,7 @@ class LineTest : public testing::Test {
   HostLimit limit_;
 };
 
-TEST_F(LineTest, first_is_who_came_first) {
+TEST_F(LineTest, the_oldest_ticket_is_first) {
   Line a = joined("a"), b = joined("b"), c = joined("c");
   EXPECT_TRUE(a.is_first(false));
   EXPECT_FALSE(b.is_first(false) || c.is_first(false));
@@ -49,7 +49,7 @@ TEST_F(LineTest, first_is_who_came_first) {
   EXPECT_EQ(c.ahead(), 0U);
 }
 
-TEST_F(LineTest, shows_the_living_tickets_in_order_to_anybody) {
+TEST_F(LineTest, lists_the_living_tickets_in_order_to_any_process) {
   Line a = joined("a"), b = joined("b"), c = joined("c label with spaces");
   b.leave();
   const std::vector<std::string> wanted = {"a", "c label with spaces"};
@@ -67,19 +67,19 @@ TEST_F(LineTest, one_leads_at_a_time) {
   EXPECT_TRUE(b.try_lead());
 }
 
-TEST_F(LineTest, only_who_is_stopped_is_passed_over) {
+TEST_F(LineTest, only_stopped_processes_are_passed_over) {
   Line a = joined("a"), b = joined("b");
-  EXPECT_FALSE(b.is_first(true)) << "this process runs, and both tickets are its own";
+  EXPECT_FALSE(b.is_first(true)) << "this process is not stopped, and both tickets are its own";
 }
 
-TEST_F(LineTest, garbage_in_the_file_is_nobody) {
+TEST_F(LineTest, garbage_in_the_file_is_not_a_ticket) {
   folder_.write("x.line", std::string(100'000, '\xff'));
   Line a = joined("a");
   EXPECT_TRUE(a.is_first(false));
   EXPECT_EQ(labels(a), std::vector<std::string>{"a"});
 }
 
-TEST_F(LineTest, a_blown_up_file_costs_nothing_and_heals) {
+TEST_F(LineTest, an_inflated_file_is_read_quickly_and_compacted) {
   {
     Line a = joined("a");
     blow_up(off_t{1} << 38);  // 1.7 billion records
@@ -91,7 +91,7 @@ TEST_F(LineTest, a_blown_up_file_costs_nothing_and_heals) {
   EXPECT_LT(std::filesystem::file_size(limit_.line_path()), 100'000U);
 }
 
-TEST_F(LineTest, a_blown_up_file_is_cut_by_who_comes_to_an_empty_line) {
+TEST_F(LineTest, an_inflated_file_is_cut_when_the_line_is_empty) {
   (void)open();
   blow_up(off_t{1} << 42);
   Line a = joined("a");
@@ -99,7 +99,7 @@ TEST_F(LineTest, a_blown_up_file_is_cut_by_who_comes_to_an_empty_line) {
   EXPECT_TRUE(a.is_first(false));
 }
 
-TEST_F(LineTest, a_file_beyond_all_bounds_is_an_error_while_somebody_waits) {
+TEST_F(LineTest, a_file_beyond_its_bound_is_an_error_while_a_process_waits) {
   Line a = joined("a");
   blow_up(off_t{1} << 42);
   Line b = open();

@@ -1,4 +1,4 @@
-/// A host limit as people see it: who holds it, who waits in which order. Looks only: nothing is locked or made.
+/// A host limit for display: its holders, and its waiters in order. Read-only: locks and creates nothing.
 #pragma once
 
 #include "domain/limit_entry.hpp"
@@ -16,15 +16,15 @@ inline constexpr std::size_t kListedWaitersMax = 1000;
 struct Listing {
   std::string name;
   std::uint32_t capacity = 0;
-  bool resized = false;  ///< by hand: its capacity file overrides the configuration
+  bool resized = false;  ///< its capacity file overrides the configuration
   std::vector<Slots::Holder> holders;
   std::vector<os::SlotRecord> waiters;  ///< in order
 };
 
-/// `limit.capacity` 0: not configured; then it is what the last holder counted to, or the number of its files.
+/// `limit.capacity` 0: not configured; then the capacity of the last holder, or the number of files.
 [[nodiscard]] Listing list(const HostLimit& limit);
 
-/// A ticket in the line, and a slot that is held, as every limit lists them.
+/// A ticket in the line or a held slot, in the form that all limits list.
 [[nodiscard]] domain::LimitEntry entry_of(const os::SlotRecord& record);
 [[nodiscard]] domain::LimitEntry entry_of(const Slots::Holder& holder);
 

@@ -1,7 +1,8 @@
 // Invariants
-// 1. A record is written after the lock and before anything is started.
+// 1. A record is written after the lock and before any work starts.
 // 2. A slot counts as held when it is locked, or when it has a record whose work could not be ended yet.
-// 3. Probing opens and closes nothing: a close would be an event, and wake everybody (measured: 4 times fewer grants).
+// 3. Probing opens and closes nothing: a close would be an event and wake all waiters (measured: 4 times fewer
+//    grants).
 #include "limit/slots.hpp"
 
 #include "domain/agent.hpp"
@@ -34,12 +35,13 @@ void HostPermit::merge(HostPermit&& other) {
 Result<> HostPermit::assign(const std::string& run, const std::string& cgroup, const std::string& label) {
   for (const Held& slot : slots_) {
     std::optional<os::SlotRecord> record = os::read_slot_record(slot.fd.get());
-    if (!record) return fail(Errc::failed, slot.limit + ": the record of our slot is gone");
+    if (!record) return fail(Errc::failed, slot.limit + ": the record in this process's slot file is gone");
     record->run = run;
     record->cgroup = cgroup;
     record->label = label;
     if (!os::write_slot_record(slot.fd.get(), *record)) {
-      return fail(Errc::failed, slot.limit + ": cannot write the record of our slot; is the disk full?");
+      return fail(Errc::failed,
+                  slot.limit + ": cannot write the record in this process's slot file. Check whether the disk is full");
     }
   }
   run_ = run;
@@ -78,7 +80,7 @@ std::vector<std::uint32_t> Slots::existing() const {
 }
 
 Result<> Slots::refresh(std::vector<std::string>& opened, bool thorough) {
-  // Before anything is looked at: what comes later is seen the next time.
+  // Before reading anything: a later change is seen the next time.
   same_ = stamp_.is_same(limit_.directory, who_.since_ms) && !thorough;
   if (!same_ || has_capacity_) {
     const auto written = written_capacity(limit_);
@@ -100,7 +102,7 @@ Result<> Slots::refresh(std::vector<std::string>& opened, bool thorough) {
   return {};
 }
 
-/// A number that is refused leaves no files: they would be taken for the limit's size.
+/// A refused capacity creates no files: they would be taken for the limit's size.
 Result<> Slots::check_agreed_before_making() const {
   if (!limit_.asked || has_capacity_) return {};
   bool makes = false;
@@ -122,14 +124,14 @@ void Slots::open_existing() {
   }
 }
 
-/// Held by a run that this process is a part of.
+/// Whether a run of which this process is a part holds it.
 bool Slots::is_ours(const Slot& slot) const {
   if (marks_.empty()) return false;
   const auto record = os::read_slot_record(slot.fd.get());
   return record && std::ranges::find(marks_, record->run) != marks_.end();
 }
 
-/// Whether it is still the file of that name: somebody may have unlinked it.
+/// Whether it is still the file of that name: another program may have unlinked it.
 bool Slots::is_named(std::uint32_t index, const Slot& slot) const {
   struct stat ours{}, named{};
   if (::fstat(slot.fd.get(), &ours) != 0 || ours.st_nlink == 0) return false;
@@ -137,10 +139,10 @@ bool Slots::is_named(std::uint32_t index, const Slot& slot) const {
                    ours.st_dev == named.st_dev);
 }
 
-/// Locks a slot and makes sure that nothing of an earlier run is alive in it.
+/// Locks a slot and makes sure that no process of an earlier run is alive in it.
 Slots::Look Slots::lock(std::uint32_t index, Slot& slot) {
   if (!os::try_lock_slot(slot.fd.get())) return Look::held;
-  if (!is_named(index, slot)) {  // a lock on it excludes nobody; the next refresh opens the new one
+  if (!is_named(index, slot)) {  // a lock on it excludes no other process; the next refresh opens the new file
     slot.fd.reset();
     return Look::held;
   }
@@ -153,14 +155,14 @@ Slots::Look Slots::lock(std::uint32_t index, Slot& slot) {
   return swept == os::Swept::ending ? Look::dying : Look::held;
 }
 
-/// One limit, one number: two commands that count to different ones would both be wrong.
+/// One limit, one capacity: two commands with different capacities would both be wrong.
 Result<> Slots::check_same_number(const os::SlotRecord& record) const {
   if (record.capacity == 0 || record.capacity == capacity_) return {};
   return fail(Errc::invalid, limit_.name + "=" + std::to_string(capacity_) + ", but " +
                                  (record.label.empty() ? "pid " + std::to_string(record.pid) : record.label) +
                                  " holds it as " + limit_.name + "=" + std::to_string(record.capacity) +
-                                 ". Use the same number, or `stint limits " + limit_.name + "=" +
-                                 std::to_string(capacity_) + "` for all");
+                                 ". Use the same capacity, or run `stint limits " + limit_.name + "=" +
+                                 std::to_string(capacity_) + "` to change it for all");
 }
 
 Result<> Slots::check_agreed(const Slot& slot, const std::vector<std::uint32_t>& locked) {
@@ -202,15 +204,16 @@ Result<Slots::Taken> Slots::take() {
   }
   const auto give_back = [&](std::uint32_t index) {
     const Slot& slot = slots_.at(index);
-    if (slot.stale) os::erase_slot_record(slot.fd.get());  // its work is proven gone; above N nobody else would do it
+    if (slot.stale)
+      os::erase_slot_record(slot.fd.get());  // its work is proven gone; above N no other process would do it
     os::unlock_slot(slot.fd.get());
   };
   if (inherited > 0) {  // a nested call of a run that holds this limit already
     std::ranges::for_each(fresh, give_back);
     taken.all = inherited >= who_.weight;
     if (taken.all) return taken;
-    return fail(Errc::invalid, limit_.name + ": this run holds " + std::to_string(inherited) +
-                                   " already and can't wait for " + std::to_string(who_.weight) + " of it from inside");
+    return fail(Errc::invalid, limit_.name + ": this run already holds " + std::to_string(inherited) +
+                                   " of its units; a nested call cannot wait for " + std::to_string(who_.weight));
   }
   const std::uint32_t allowed = std::min(who_.weight, capacity_ > others ? capacity_ - others : 0);
   who_.capacity = capacity_;
@@ -251,16 +254,16 @@ HostPermit Slots::permit() {
 std::vector<Slots::Holder> Slots::holders() const {
   std::vector<Holder> found;
   const auto locked = os::flocked_inodes();
-  std::optional<os::Marks> marks;  // a scan of all processes, made when one has to be asked for
+  std::optional<os::Marks> marks;  // a scan of all processes, made on demand
   for (const auto& [index, slot] : slots_) {
     if (slot.mine || !slot.fd) continue;
     const auto record = os::read_slot_record(slot.fd.get());
     const bool held = std::ranges::find(locked, os::inode_of(slot.fd.get())) != locked.end();
     if (!held && !record) continue;
     if (!held && !marks) marks = os::all_marked();
-    // A record whose lock is free is that of keepers who were killed. If their work is gone, too, nothing is held.
+    // A record with a free lock belongs to keepers that were killed. If their work is gone as well, nothing is held.
     if (!held && !os::may_be_alive(*record, *marks)) continue;
-    const bool theirs = !held && os::is_anothers(*record);
+    const bool theirs = !held && os::is_other_users(*record);
     found.push_back({index, record, !held && !theirs && os::can_see(*record), theirs});
   }
   return found;

@@ -1,6 +1,6 @@
-/// The slot files of one limit, as one process sees them: who holds what, and taking some. Only the leader of the line
-/// calls take(). What it takes carries the run's mark; a slot whose keepers all died is taken only after what carries
-/// its mark was ended. Not thread-safe.
+/// The slot files of one limit, as one process sees them: which are held, and taking some. Only the leader of the
+/// line calls take(). A taken slot carries the run's mark. A slot whose keepers all died is taken only after all
+/// processes with its mark were ended. Not thread-safe.
 #pragma once
 
 #include "limit/host_limit.hpp"
@@ -13,9 +13,10 @@
 
 namespace stint::limit {
 
-/// Slots held by this process. A warden inherits them: the lock lives until both have closed it or one has released it.
-/// The destructor releases what was never entrusted to a warden. What was, it only closes: work may still be alive, and
-/// the warden releases when it is gone. Who knows that it is gone says release().
+/// Slots held by this process. A warden inherits them: the lock lives until both have closed it or one has released
+/// it. The destructor releases slots that were never entrusted to a warden. Entrusted slots it only closes: work may
+/// still be alive, and the warden releases them when it is gone. A caller that knows that the work is gone calls
+/// release().
 class HostPermit {
  public:
   HostPermit() noexcept = default;
@@ -25,11 +26,12 @@ class HostPermit {
     if (!entrusted_) release();
   }
 
-  /// Erases the records, unlocks, wakes the next. May be repeated; does nothing to a slot that the warden has released.
+  /// Erases the records, unlocks, wakes the next waiter. May be repeated; ignores a slot that the warden has
+  /// released.
   void release() noexcept;
-  /// Takes over what another of the same run holds.
+  /// Takes over the slots of another permit of the same run.
   void merge(HostPermit&& other);
-  /// From here on they are that run's; before its work begins.
+  /// Assigns the slots to that run; call it before its work begins.
   [[nodiscard]] Result<> assign(const std::string& run, const std::string& cgroup, const std::string& label);
   /// The descriptors, for a warden to inherit.
   [[nodiscard]] std::vector<int> entrust();
@@ -51,30 +53,31 @@ class HostPermit {
 
 class Slots {
  public:
-  /// `marks`: the runs that this process is a part of, from its environment; what they hold is not asked for again.
+  /// `marks`: the runs of which this process is a part, from its environment; it inherits what they hold.
   Slots(HostLimit limit, os::SlotRecord who, std::vector<std::string> marks);
 
-  /// Reads N, makes and opens the slots below it, opens all others that exist. Adds the paths that were not open before
-  /// to `opened`. `thorough`: also looks for them if the directory seems unchanged.
+  /// Reads N, creates and opens the slots below it, opens all others that exist. Adds the newly opened paths to
+  /// `opened`. `thorough`: also if the directory seems unchanged.
   Result<> refresh(std::vector<std::string>& opened, bool thorough);
-  /// Opens those that exist, for reading: to look.
+  /// Opens the existing slots read-only.
   void open_existing();
   struct Taken {
     bool all = false;
-    bool swept = false;  // something of a dead run is being ended: look again in a moment
+    bool swept = false;  // a dead run is being ended: check again soon
   };
-  /// Takes what it may of what refresh() found: slots held by others, at any index, plus ours never exceed N.
+  /// Takes what it may of the slots that refresh() found: slots held by others, at any index, plus its own never
+  /// exceed N.
   Result<Taken> take();
-  void drop() noexcept;  // gives back what take() holds
+  void drop() noexcept;  // releases what take() took
   [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
   HostPermit permit();
 
-  /// Who holds slots, ourselves excepted. A lock without a record belongs to another tool.
+  /// The holders of slots, except this process. A lock without a record belongs to another tool.
   struct Holder {
     std::uint32_t index = 0;
     std::optional<os::SlotRecord> record;
-    bool swept = false;     // all its keepers died, and what is left of it is being ended
-    bool unjudged = false;  // all its keepers died, and what is left belongs to another user
+    bool swept = false;     // all its keepers died, and its leftover processes are being ended
+    bool unjudged = false;  // all its keepers died, and its leftover processes belong to another user
   };
   [[nodiscard]] std::vector<Holder> holders() const;
 
@@ -82,8 +85,8 @@ class Slots {
   struct Slot {
     os::Fd fd;
     bool mine = false;
-    bool blank = false;  // as we found it when we locked it
-    bool stale = false;  // it had the record of a run that is gone
+    bool blank = false;  // state when it was locked
+    bool stale = false;  // it contained the record of a run that is gone
   };
   std::vector<std::uint32_t> existing() const;
   enum class Look : std::uint8_t { free, held, dying };
@@ -100,8 +103,8 @@ class Slots {
   std::map<std::uint32_t, Slot> slots_;
   std::uint32_t capacity_ = 0;
   os::DirectoryStamp stamp_;
-  bool same_ = false;          // the directory, since it was looked through
-  bool has_capacity_ = false;  // there is a file that says N
+  bool same_ = false;          // the directory is unchanged since it was listed
+  bool has_capacity_ = false;  // a capacity file exists
 };
 
 }  // namespace stint::limit

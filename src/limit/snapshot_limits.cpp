@@ -27,7 +27,7 @@ Result<std::vector<HostRequest>> requests_of(const project::Snapshot& snapshot, 
   return requests;
 }
 
-bool blocking_limits_mended(const project::Snapshot& snapshot) {
+bool blocking_limits_usable_again(const project::Snapshot& snapshot) {
   return std::ranges::any_of(snapshot.unusable, [&snapshot](const project::HostLimitUse& use) {
     const auto state = blocking_look_at_limit(snapshot.limit_directories, use);
     return state && !state->unusable;
@@ -38,7 +38,7 @@ Result<bool> blocking_resize(const project::Snapshot& snapshot, const std::strin
   const bool taken = std::ranges::any_of(snapshot.host_limits, [&name](const auto& of_agent) {
     return std::ranges::find(of_agent.second, name, &project::HostLimitUse::name) != of_agent.second.end();
   });
-  // One of [limits] that no agent takes: other programs of the host may, by `stint with`.
+  // A limit of [limits] that no agent takes: other programs of the host may, by `stint with`.
   const bool configured =
       project::configured_capacity(snapshot.checkout.settings, name) && !snapshot.cluster_limits.contains(name);
   if (!taken && !configured) return false;

@@ -1,9 +1,9 @@
-/// Takes the chunks off a body (RFC 9112, section 7.1), byte by byte, so that pieces may end anywhere. Strict, like
-/// `HeadScan`. Extensions and trailers are checked for their form and forgotten: nobody asked for them, and a trailer
+/// Decodes a chunked body (RFC 9112, section 7.1), byte by byte, so that pieces may end anywhere. Strict, like
+/// `HeadScan`. Extensions and trailers are checked for their form and discarded: no handler reads them, and a trailer
 /// must never pass for a header.
 ///
-/// Beast's parser has this too, but asserts (here: ends the process) when a last chunk comes in pieces of a certain
-/// length, and looks at a chunk's head anew with every piece.
+/// Beast's parser can do this too, but asserts (here: ends the process) when a last chunk arrives in pieces of a
+/// certain length, and parses a chunk's head again with every piece.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ namespace stint::net {
 class ChunkDecoder {
  public:
   enum class State : std::uint8_t { more, end, bad, too_large };
-  static constexpr std::size_t kLineBytesMax = 4 << 10;  ///< of a chunk's head, and of the trailers together
+  static constexpr std::size_t kLineBytesMax = 4 << 10;  ///< of a chunk's head, and of all trailers together
 
   explicit ChunkDecoder(std::uint64_t body_bytes_max = 0) noexcept : left_max_(body_bytes_max) {}
-  /// Appends what is in the chunks to `body`, and says how many bytes belonged to it.
+  /// Appends the content of the chunks to `body`, and returns the number of bytes consumed.
   std::size_t feed(std::string_view bytes, std::string& body);
   State state() const noexcept { return state_; }
 
@@ -47,8 +47,8 @@ class ChunkDecoder {
     return true;
   }
 
-  std::uint64_t left_max_;  // of the body's limit
-  std::uint64_t size_ = 0;  // of this chunk, and then what is left of it
+  std::uint64_t left_max_;  // remaining bytes allowed for the body
+  std::uint64_t size_ = 0;  // of this chunk, then its remaining bytes
   std::size_t line_bytes_ = 0;
   At at_ = At::size;
   State state_ = State::more;

@@ -13,7 +13,7 @@ constexpr const char* kName = "libcurl.so.4";
 Result<Libcurl> load() {
   void* const library = ::dlopen(kName, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    return fail(Errc::denied, "requests over HTTP need the package libcurl4: " + std::string(::dlerror()));
+    return fail(Errc::denied, "HTTP requests need libcurl: install the package libcurl4: " + std::string(::dlerror()));
   }
   Libcurl found;
 #define STINT_FIND(name)                                                        \
@@ -21,7 +21,7 @@ Result<Libcurl> load() {
   if (found.name == nullptr) return fail(Errc::denied, std::string(kName) + " is too old: it has no " #name);
   STINT_LIBCURL(STINT_FIND)
 #undef STINT_FIND
-  if (found.curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return fail(Errc::failed, "libcurl can't be set up");
+  if (found.curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return fail(Errc::failed, "can't initialize libcurl");
   return found;
 }
 

@@ -1,5 +1,5 @@
-/// libcurl, loaded when the first request is made and kept. Linked, it would bring some 25 more libraries to the start
-/// of a program that mostly makes none.
+/// libcurl, loaded with the first request and kept. Linking it would load some 25 more libraries at the start of a
+/// program that mostly makes no request.
 #pragma once
 
 #include "stint/error.hpp"
@@ -33,9 +33,9 @@ struct Libcurl {
 #undef STINT_DECLARE
 };
 
-/// `denied`: it is not installed. Costs nothing once it is loaded.
+/// `denied`: it is not installed. Free of cost once it is loaded.
 [[nodiscard]] Result<> load_libcurl();
-/// After load_libcurl().
+/// Valid after load_libcurl().
 [[nodiscard]] const Libcurl& curl() noexcept;
 
 }  // namespace stint::net

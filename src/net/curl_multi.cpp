@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kHeadBytesMax = 64 << 10;
 
-/// What a failure means for who may repeat it. Before the request was sent nothing can have happened.
+/// Maps a failure to whether the request may be repeated. Before the request was sent nothing can have happened.
 Error to_error(CURLcode code, std::string what) {
   switch (code) {
     case CURLE_URL_MALFORMAT:
@@ -22,14 +22,14 @@ Error to_error(CURLcode code, std::string what) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_CACERT_BADFILE: return {Errc::denied, Retry::never, std::move(what)};
-    // The only time limit that libcurl has from us is for connecting.
+    // We set only one time limit in libcurl: the one for connecting.
     case CURLE_OPERATION_TIMEDOUT: return {Errc::timed_out, Retry::safe, std::move(what)};
     case CURLE_WRITE_ERROR: return {Errc::failed, Retry::unknown, std::move(what)};
     default: return {Errc::unavailable, Retry::unknown, std::move(what)};
   }
 }
 
-/// libcurl's own way leaves out close-on-exec.
+/// Opens sockets with close-on-exec, which libcurl does not set.
 curl_socket_t open_socket(void*, curlsocktype, curl_sockaddr* to) {
   return ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
@@ -44,7 +44,7 @@ struct CurlMulti::Watch {
   CurlMulti& multi;
   asio::posix::stream_descriptor descriptor;
   int wanted = 0;   // CURL_POLL_IN | CURL_POLL_OUT
-  int waiting = 0;  // of these, waits under way
+  int waiting = 0;  // of these, pending waits
   bool gone = false;
 };
 
@@ -58,7 +58,7 @@ CurlMulti::CurlMulti(Reactor& reactor) : reactor_(reactor), multi_(curl().curl_m
 }
 
 CurlMulti::~CurlMulti() {
-  STINT_ASSERT(transfers_ == 0 && "a client goes after its requests");
+  STINT_ASSERT(transfers_ == 0 && "a client must outlive its requests");
   curl().curl_multi_cleanup(multi_);
   for (const auto& watch : watches_) {
     watch->gone = true;
@@ -66,7 +66,7 @@ CurlMulti::~CurlMulti() {
   }
   if (kick_ == nullptr) return;
   kick_->multi = nullptr;
-  if (reactor_.closing()) delete kick_;  // its queue is forgotten
+  if (reactor_.closing()) delete kick_;  // its queue is discarded
 }
 
 bool CurlMulti::add(CURL* easy) noexcept {
@@ -84,18 +84,18 @@ int CurlMulti::on_socket(CURL*, curl_socket_t socket, int what, void* self, void
   return static_cast<CurlMulti*>(self)->watch(socket, what, static_cast<Watch*>(watch)) ? 0 : -1;
 }
 
-/// False: it can't be waited for, and libcurl gives its requests up.
+/// False: the socket can't be watched, and libcurl fails its requests.
 bool CurlMulti::watch(curl_socket_t socket, int what, Watch* watch) {
   if (what == CURL_POLL_REMOVE) {
     if (watch == nullptr) return true;
     watch->gone = true;
-    watch->descriptor.release();  // it is libcurl's, which closes it now
+    watch->descriptor.release();  // owned by libcurl, which closes it now
     std::erase_if(watches_, [watch](const auto& other) { return other.get() == watch; });
     return true;
   }
   std::shared_ptr<Watch> shared;
   if (watch == nullptr) {
-    // shared_ptr: with the handlers of its waits, which Asio keeps a moment longer.
+    // shared_ptr: shared with the handlers of its waits, which Asio keeps a moment longer.
     shared = std::make_shared<Watch>(*this);
     boost::system::error_code error;
     shared->descriptor.assign(socket, error);
@@ -172,7 +172,7 @@ Transfer::Transfer(CurlMulti& multi, Ask ask) : multi_(multi), ask_(std::move(as
 
 Transfer::~Transfer() {
   STINT_ASSERT(waiter_ == nullptr || multi_.reactor().closing());
-  if (added_) multi_.remove(easy_);  // a socket with an answer under way is closed
+  if (added_) multi_.remove(easy_);  // closes a socket whose reply is incomplete
   curl().curl_easy_cleanup(easy_);
   curl().curl_slist_free_all(headers_);
 }
@@ -180,7 +180,7 @@ Transfer::~Transfer() {
 Result<std::unique_ptr<Transfer>> Transfer::start(CurlMulti& multi, Ask ask) {
   std::unique_ptr<Transfer> transfer(new Transfer(multi, std::move(ask)));
   STINT_CHECK(transfer->prepare());
-  if (!multi.add(transfer->easy_)) return fail(Errc::failed, "libcurl takes no request");
+  if (!multi.add(transfer->easy_)) return fail(Errc::failed, "libcurl did not accept the request");
   transfer->added_ = true;
   return transfer;
 }
@@ -190,19 +190,20 @@ bool Transfer::set_headers() {
   for (const auto& [name, value] : ask_.headers) {
     if (name.empty() || !is_header_text(name) || !is_header_text(value)) return false;
     has_type = has_type || equal_nocase(name, "content-type");
-    // A header without a value is written with a semicolon; with a colon it would be one to leave out.
+    // libcurl writes a header without a value if it ends in a semicolon; with a colon it would remove the header.
     const std::string line = value.empty() ? name + ";" : name + ": " + value;
     headers_ = curl().curl_slist_append(headers_, line.c_str());
   }
   if (!has_type) headers_ = curl().curl_slist_append(headers_, "Content-Type:");
-  headers_ = curl().curl_slist_append(headers_, "Expect:");  // it would wait a second for servers that don't know it
+  headers_ =
+      curl().curl_slist_append(headers_, "Expect:");  // else libcurl waits a second for servers that don't support it
   set(CURLOPT_HTTPHEADER, headers_);
   return true;
 }
 
 Result<> Transfer::prepare() {
   if (!is_header_text(ask_.url) || !is_header_text(ask_.method) || !set_headers()) {
-    return fail(Errc::invalid, shown_url(ask_.url) + ": a URL, method or header with a line break in it");
+    return fail(Errc::invalid, shown_url(ask_.url) + ": the URL, method or a header contains a line break");
   }
   set(CURLOPT_URL, ask_.url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -210,7 +211,7 @@ Result<> Transfer::prepare() {
   set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
   set(CURLOPT_ERRORBUFFER, text_.data());
   set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_QUICK_EXIT, 1L);  // else a cancel waits for the name's resolution: 6 s were seen
+  set(CURLOPT_QUICK_EXIT, 1L);  // else a cancel waits for name resolution: 6 s were measured
   set(CURLOPT_CONNECTTIMEOUT_MS,
       static_cast<long>(std::chrono::duration_cast<std::chrono::milliseconds>(ask_.connect_time_max).count()));
   set(CURLOPT_HEADERFUNCTION, &Transfer::on_header);
@@ -241,7 +242,7 @@ bool Transfer::take_header(std::string_view line) {
     head_.status = *status;
     head_.headers.clear();
   } else if (auto header = parse_header(line)) {
-    if (!head_done_) head_.headers.push_back(std::move(*header));  // after it: a trailer
+    if (!head_done_) head_.headers.push_back(std::move(*header));  // later lines are trailers
   } else if (line == "\r\n" && head_.status >= 200) {
     head_done_ = true;
     wake();

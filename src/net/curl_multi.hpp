@@ -1,8 +1,8 @@
-/// libcurl's multi handle on the reactor: it names sockets and one timer, we wait for them and tell it. Internal to
-/// this folder: it includes Asio and libcurl.
+/// libcurl's multi handle on the reactor: libcurl names sockets and one timer, we wait for them and report back.
+/// Internal to this folder: it includes Asio and libcurl.
 ///
-/// libcurl calls back only from inside our calls of it, and must not be called again from there. So its callbacks only
-/// note down and post; a transfer ends in the destructor of whoever holds it, which runs from the run loop.
+/// libcurl calls back only from inside our calls, and must not be called again from there. So its callbacks only record
+/// and post; a transfer ends in the destructor of its owner, which runs from the run loop.
 #pragma once
 
 #include "net/curl_library.hpp"
@@ -32,11 +32,11 @@ class CurlMulti final : private Timer {
 
  private:
   struct Watch;
-  /// Queued, to go on at once: the wheel's tick would cost a millisecond. Owns itself while it is queued.
+  /// Queued, to continue at once: the wheel's tick would cost a millisecond. Owns itself while it is queued.
   struct Kick final : Runnable {
     void run() noexcept override;
     void dropped() noexcept override;
-    CurlMulti* multi = nullptr;  // null: gone
+    CurlMulti* multi = nullptr;  // null: destroyed
   };
 
   static int on_socket(CURL* easy, curl_socket_t socket, int what, void* self, void* watch);
@@ -48,12 +48,12 @@ class CurlMulti final : private Timer {
 
   Reactor& reactor_;
   CURLM* multi_;
-  std::vector<std::shared_ptr<Watch>> watches_;  // shared with the handlers of waits under way
-  Kick* kick_ = nullptr;                         // if one is queued
+  std::vector<std::shared_ptr<Watch>> watches_;  // shared with the handlers of pending waits
+  Kick* kick_ = nullptr;                         // non-null if one is queued
   std::size_t transfers_ = 0;
 };
 
-/// One request. Waited for by one coroutine at a time.
+/// One request. One coroutine at a time may wait for it.
 class Transfer {
  public:
   static Result<std::unique_ptr<Transfer>> start(CurlMulti& multi, Ask ask);
@@ -66,10 +66,10 @@ class Transfer {
   bool ended() const noexcept { return ended_; }
   bool has_bytes() const noexcept { return !bytes_.empty(); }
   std::string take_bytes();
-  /// Nothing while it runs, and nothing if all went well.
+  /// Nothing while it runs, and nothing on success.
   std::optional<Error> error() const;
 
-  /// `co_await transfer.arrival()`: until something came, or the end.
+  /// `co_await transfer.arrival()`: waits for bytes or the end.
   class Arrival final : public Leaf {
    public:
     explicit Arrival(Transfer& transfer) noexcept : transfer_(transfer) {}
@@ -81,7 +81,7 @@ class Transfer {
    private:
     friend class Transfer;
     void cancel() noexcept override {
-      if (transfer_.waiter_ != this) return;  // woken already
+      if (transfer_.waiter_ != this) return;  // already woken
       transfer_.waiter_ = nullptr;
       complete();
     }
@@ -110,14 +110,14 @@ class Transfer {
   curl_slist* headers_ = nullptr;
   ReplyHead head_;
   std::size_t head_bytes_ = 0;
-  std::string bytes_;  // came, and not taken yet
+  std::string bytes_;  // received, and not taken yet
   Arrival* waiter_ = nullptr;
   CURLcode code_ = CURLE_OK;
   bool added_ = false;
   bool head_done_ = false;
   bool paused_ = false;
   bool ended_ = false;
-  std::array<char, CURL_ERROR_SIZE> text_{};  // what libcurl says about a failure
+  std::array<char, CURL_ERROR_SIZE> text_{};  // libcurl's message for a failure
 };
 
 }  // namespace stint::net

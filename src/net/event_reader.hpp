@@ -1,5 +1,5 @@
-/// Server-sent events, for whoever wants to know that one came and where to go on after it, and asks for the rest
-/// elsewhere. Pure; the bytes may be cut anywhere.
+/// Counts server-sent events and tracks the id to resume after, for clients that read the data elsewhere. Pure; the
+/// bytes may be cut anywhere.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@ namespace stint::net {
 
 class EventReader {
  public:
-  static constexpr std::size_t kLineKeptMax = 1024;  ///< of a line; what is beyond counts for nothing
+  static constexpr std::size_t kLineKeptMax = 1024;  ///< of a line; further bytes are ignored
 
-  /// True: an event has become whole. A comment is none.
+  /// True: an event is complete. A comment is not an event.
   [[nodiscard]] bool feed(std::string_view bytes);
-  /// What `Last-Event-ID` is to say: the id of the last whole event that had one.
+  /// The value for `Last-Event-ID`: the id of the last complete event that had one.
   [[nodiscard]] const std::string& last_id() const noexcept { return last_id_; }
-  /// Another stream begins: what came of an event of the old one is forgotten, but not the id.
+  /// Starts another stream: discards an incomplete event of the old one, but keeps the id.
   void begin_anew();
 
  private:

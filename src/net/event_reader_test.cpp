@@ -14,7 +14,7 @@ TEST(EventReader, events_are_counted_and_comments_are_not) {
   EXPECT_TRUE(reader.feed("data: x\n\n"));
   EXPECT_EQ(reader.last_id(), "");
   EXPECT_FALSE(reader.feed("id: 3\ndata: half\n"));
-  EXPECT_EQ(reader.last_id(), "") << "who is cut off here has not seen it";
+  EXPECT_EQ(reader.last_id(), "") << "the event is not complete yet";
   EXPECT_TRUE(reader.feed("\n"));
   EXPECT_EQ(reader.last_id(), "3");
 }
@@ -30,7 +30,7 @@ TEST(EventReader, bytes_may_come_in_any_pieces) {
   }
 }
 
-TEST(EventReader, a_new_stream_goes_on_after_the_last_whole_event) {
+TEST(EventReader, a_new_stream_resumes_after_the_last_complete_event) {
   EventReader reader;
   EXPECT_TRUE(reader.feed("id: 3\ndata: x\n\nid: 4\ndata: ha"));
   reader.begin_anew();
@@ -39,7 +39,7 @@ TEST(EventReader, a_new_stream_goes_on_after_the_last_whole_event) {
   EXPECT_EQ(reader.last_id(), "3");
 }
 
-TEST(EventReader, a_line_without_end_needs_no_memory) {
+TEST(EventReader, an_endless_line_needs_no_memory) {
   EventReader reader;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(reader.feed("data: " + std::string(100'000, 'x')));
   EXPECT_TRUE(reader.feed("\nid: 5\n\n"));

@@ -8,7 +8,7 @@
 namespace stint::net {
 namespace {
 
-/// How many bytes from the start are neither control characters nor DEL, eight at a time. It may say less near the end.
+/// Counts the leading bytes that are neither control characters nor DEL, eight at a time. May count fewer near the end.
 std::size_t plain_bytes(std::string_view text) noexcept {
   static_assert(std::endian::native == std::endian::little);
   constexpr std::uint64_t kOnes = 0x0101010101010101, kHighs = kOnes * 0x80;
@@ -18,7 +18,7 @@ std::size_t plain_bytes(std::string_view text) noexcept {
     std::memcpy(&eight, text.data() + at, sizeof(eight));
     const std::uint64_t control = (eight - kOnes * ' ') & ~eight;
     const std::uint64_t other = eight ^ (kOnes * 0x7f);
-    const std::uint64_t found = (control | ((other - kOnes) & ~other)) & kHighs;  // right up to the first that it finds
+    const std::uint64_t found = (control | ((other - kOnes) & ~other)) & kHighs;  // exact up to the first match
     if (found != 0) return at + static_cast<std::size_t>(std::countr_zero(found)) / 8;
   }
   return at;
@@ -26,7 +26,7 @@ std::size_t plain_bytes(std::string_view text) noexcept {
 
 }  // namespace
 
-/// False for a byte that may not stand here.
+/// False for a byte that is not allowed here.
 bool HeadScan::step(unsigned char byte) noexcept {
   switch (at_) {
     case At::line_start:

@@ -22,7 +22,7 @@ TEST(HeadScan, refuses_each_control_character_wherever_it_stands) {
   for (std::size_t at = 0; at + 4 < kHead.size(); ++at) {
     if (kHead[at] == '\r' || kHead[at] == '\n') continue;
     for (int byte = 0; byte < 256; ++byte) {
-      if (byte == '\t' || byte == ' ' || byte == '\r') continue;  // where these may stand is another question
+      if (byte == '\t' || byte == ' ' || byte == '\r') continue;  // allowed in some places
       std::string head(kHead);
       head[at] = static_cast<char>(byte);
       HeadScan scan;
@@ -35,7 +35,7 @@ TEST(HeadScan, refuses_each_control_character_wherever_it_stands) {
 }
 
 TEST(HeadScan, how_the_bytes_are_cut_makes_no_difference) {
-  std::mt19937 random(7);  // NOLINT: the same ones each time
+  std::mt19937 random(7);  // NOLINT: the same numbers each time
   constexpr std::string_view kBytes = "aaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n\r\n \t\x7f\x80\xff";
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = round % 2 == 0 ? std::string(kHead) : std::string(random() % 60, 'a');

@@ -1,7 +1,7 @@
-/// Requests over HTTP: libcurl, driven by the reactor. For the command line, and for calls to models.
+/// HTTP requests: libcurl, driven by the reactor. For the command line, and for calls to models.
 ///
-/// Belongs to the reactor's thread. A request that is stopped (its scope is cancelled, its deadline passes) is gone at
-/// once, and its socket closed. Connections are kept and used again.
+/// Used on the reactor's thread only. A request that is stopped (its scope is cancelled, its deadline passes) ends at
+/// once, and its socket is closed. Connections are kept and reused.
 #pragma once
 
 #include "stint/error.hpp"
@@ -25,7 +25,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct Ask {
   std::string method = "GET";
-  std::string url;  ///< http or https; what follows `?` is not shown in errors
+  std::string url;  ///< http or https; errors don't show what follows `?`
   Headers headers{};
   std::string body{};
   std::size_t reply_bytes_max = 16 << 20;  ///< of a reply that is read whole
@@ -35,7 +35,7 @@ struct Ask {
 struct ReplyHead {
   int status = 0;
   Headers headers{};
-  /// The first of that name; names know no case.
+  /// The first header of that name; names ignore case.
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const noexcept;
 };
 
@@ -45,7 +45,7 @@ struct Reply : ReplyHead {
 
 class Transfer;
 
-/// A reply that is read as it comes. Its destructor ends the request: a socket with an unread rest is closed.
+/// A reply that is read in pieces. Its destructor ends the request: a socket with an unread rest is closed.
 class ReplyStream {
  public:
   ReplyStream(ReplyStream&&) noexcept;
@@ -53,8 +53,8 @@ class ReplyStream {
   ~ReplyStream();
 
   [[nodiscard]] const ReplyHead& head() const noexcept;
-  /// The bytes that came since; an empty text at the end. A reader that takes its time slows the sender down: no more
-  /// than `kBufferedMax` bytes and what one read brings are kept.
+  /// The bytes received since the last call; an empty text at the end. Back-pressure: a slow reader slows the sender
+  /// down; at most `kBufferedMax` bytes and one read are buffered.
   [[nodiscard]] Task<Result<std::string>> next();
 
   static constexpr std::size_t kBufferedMax = 256 << 10;
@@ -65,16 +65,16 @@ class ReplyStream {
   std::unique_ptr<Transfer> transfer_;
 };
 
-/// A status of 400 and more is a reply like any other; `stint/http_status.hpp` knows what it means for a retry.
-/// Failures: `invalid` (no URL), `denied` (no libcurl, or a certificate that is not trusted), `timed_out` and
+/// A status of 400 and more is a reply like any other; `stint/http_status.hpp` decides what it means for a retry.
+/// Failures: `invalid` (malformed URL), `denied` (no libcurl, or an untrusted certificate), `timed_out` and
 /// `unavailable` (`Retry::safe` before anything was sent, else `unknown`), `failed` (a reply that is too large).
 class HttpClient {
  public:
   explicit HttpClient(Reactor& reactor);
-  ~HttpClient();  // no request under way; before the reactor, or in a frame that goes with it
+  ~HttpClient();  // no request in progress; before the reactor, or in a frame that the reactor destroys
 
   [[nodiscard]] Task<Result<Reply>> ask(Ask ask);
-  /// Ends when the head of the reply is there.
+  /// Ends when the head of the reply has arrived.
   [[nodiscard]] Task<Result<ReplyStream>> open(Ask ask);
 
  private:

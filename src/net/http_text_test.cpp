@@ -36,7 +36,7 @@ TEST(NetHttpText, lines_of_a_head) {
   EXPECT_EQ(parse_status_line("X: HTTP/1.1 200"), std::nullopt);
 }
 
-TEST(NetHttpText, a_line_break_is_no_header_text) {
+TEST(NetHttpText, header_text_has_no_line_break) {
   EXPECT_TRUE(is_header_text("a b"));
   EXPECT_FALSE(is_header_text("a\nb"));
   EXPECT_FALSE(is_header_text("a\rb"));

@@ -10,18 +10,18 @@ namespace stint::net {
 namespace {
 
 constexpr std::uint8_t kSkippedBytesMax = 4;             // empty lines before a request
-constexpr std::size_t kBodyReservedBytesMax = 64 << 10;  // on the client's word alone
+constexpr std::size_t kBodyReservedBytesMax = 64 << 10;  // before the bytes of the announced length have arrived
 
-constexpr std::string_view kMalformed = "The request is no HTTP.";
+constexpr std::string_view kMalformed = "Malformed HTTP request.";
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-/// What is said of what comes after the answer.
+/// Whether the connection stays open after the answer.
 struct Persistence {
   bool closes = false;
   bool keeps = false;
 
-  /// The words of a `Connection` header. False if they are none.
+  /// Reads the tokens of a `Connection` header. False if it is malformed.
   bool read(std::string_view value) noexcept {
     while (!value.empty()) {
       const std::size_t comma = std::min(value.find(','), value.size());
@@ -35,7 +35,7 @@ struct Persistence {
   }
 };
 
-/// Headers of which only the first would be read: another proxy may read the last. Sorted by use, not by name.
+/// Headers of which only the first is read: a proxy may read the last. Sorted by use, not by name.
 constexpr std::array<std::string_view, 8> kSingleHeaders = {"content-type",     "authorization", "idempotency-key",
                                                             "origin",           "traceparent",   "last-event-id",
                                                             "content-encoding", "expect"};
@@ -50,7 +50,7 @@ bool is_doubled(const std::vector<Field>& headers) noexcept {
   return false;
 }
 
-/// Such as `HTTP/2.0`: understood, but not spoken here.
+/// Such as `HTTP/2.0`: a valid version, but not supported here.
 bool is_version(std::string_view text) noexcept {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   return text.size() == 8 && text.starts_with("HTTP/") && digit(text[5]) && text[6] == '.' && digit(text[7]);
@@ -104,7 +104,7 @@ std::size_t RequestReader::feed_head(std::string_view bytes) {
   text.append(piece.substr(0, taken));
   used += taken;
   switch (scan_.state()) {
-    case HeadScan::State::bad: refuse(400, "The head has a byte that may not stand where it stands."); break;
+    case HeadScan::State::bad: refuse(400, "The request head contains a byte that is not allowed there."); break;
     case HeadScan::State::end: parse_head(); break;
     case HeadScan::State::more:
       if (text.size() < limits_.header_bytes_max) break;
@@ -117,7 +117,8 @@ std::size_t RequestReader::feed_head(std::string_view bytes) {
   return used;
 }
 
-/// The scan has been over it: lines end with CR LF, none is folded, the last one is empty, no control characters.
+/// Parses a head that the scan has checked: lines end with CR LF, none is folded, the last one is empty, no control
+/// characters.
 void RequestReader::parse_head() {
   const std::string_view text = request_.text_;
   const std::size_t first = text.find(kLineEnd);
@@ -128,7 +129,7 @@ void RequestReader::parse_head() {
   }
   if (!check_fields()) return;
   if (!parse_target(request_.target, request_.decoded_, request_.parts)) {
-    refuse(400, "The request target can't be read.");
+    refuse(400, "The request target is malformed.");
     return;
   }
   if (!request_.parts.authority.empty()) request_.host = request_.parts.authority;
@@ -148,7 +149,8 @@ bool RequestReader::parse_line(std::string_view line) {
   const std::string_view version = line.substr(last + 1);
   const bool whole = target.find(' ') == std::string_view::npos && target.find('\t') == std::string_view::npos;
   if (!is_name(method) || target.empty() || !whole || !is_version(version)) return refuse(400, kMalformed);
-  if (version != "HTTP/1.1" && version != "HTTP/1.0") return refuse(505, "This server speaks HTTP/1.1 and HTTP/1.0.");
+  if (version != "HTTP/1.1" && version != "HTTP/1.0")
+    return refuse(505, "This server supports HTTP/1.1 and HTTP/1.0 only.");
   request_.method = method;
   request_.target = target;
   request_.version = version.ends_with('1') ? 11 : 10;
@@ -174,14 +176,14 @@ bool RequestReader::check_length(std::string_view value) {
   const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), left_);
   const bool digits = value.find_first_not_of("0123456789") == std::string_view::npos;
   if (!digits || problem != std::errc() || end != value.data() + value.size()) {
-    refuse(400, "The Content-Length is no number.");
+    refuse(400, "The Content-Length is not a number.");
   } else if (left_ > limits_.body_bytes_max) {
     refuse(413, "The body is too large.");
   }
   return state_ != State::refused;
 }
 
-/// The headers that decide where the request ends and for whom it is.
+/// Reads the headers that decide where the request ends and which host it is for.
 bool RequestReader::check_fields() {
   int hosts = 0;
   int lengths = 0;
@@ -220,15 +222,15 @@ bool RequestReader::check_fields() {
     }
   }
   if (hosts > 1 || (hosts == 0 && request_.version >= 11)) {
-    refuse(400, "There must be one Host header.");
+    refuse(400, "The request must have exactly one Host header.");
   } else if (lengths + encodings > 1 || (encodings == 1 && request_.version < 11)) {
-    refuse(400, "It is not certain where the body ends.");
+    refuse(400, "The length of the body is ambiguous: send one Content-Length, or chunked.");
   } else if (is_doubled(request_.headers)) {
-    refuse(400, "A header is there twice that may be sent once.");
+    refuse(400, "A header that may be sent only once was sent twice.");
   } else if (encodings == 1 && !chunked_) {
-    refuse(501, "The only transfer encoding known here is chunked.");
+    refuse(501, "The only transfer encoding supported is chunked.");
   } else if (expects_other) {
-    refuse(417, "The only expectation known here is 100-continue.");
+    refuse(417, "The only expectation supported is 100-continue.");
   }
   if (state_ == State::refused) return false;
   request_.keep_alive = request_.version >= 11 ? !after.closes : after.keeps;

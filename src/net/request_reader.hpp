@@ -1,8 +1,8 @@
-/// Turns the bytes of a connection into requests, without any I/O: feed it what came, look at its state, answer, ask
-/// for the `next`. How the bytes are cut into pieces makes no difference.
+/// Turns the bytes of a connection into requests, without any I/O: feed it the bytes, check its state, answer, call
+/// `next`. How the bytes are cut into pieces makes no difference.
 ///
-/// The rules are strict, since a server that guesses where a request ends can be made to disagree with a proxy before
-/// it (request smuggling). A test compares what is let through with another parser, Boost.Beast's.
+/// The rules are strict: a server that guesses where a request ends can be made to disagree with a proxy in front of
+/// it (request smuggling). A test compares the accepted requests with another parser, Boost.Beast's.
 #pragma once
 
 #include "net/chunk_decoder.hpp"
@@ -21,7 +21,7 @@ struct ReaderLimits {
   std::uint64_t body_bytes_max = 4 << 20;
 };
 
-/// Why a request is not answered: a status and a sentence that holds nothing of what the client sent.
+/// Why a request is refused: a status and a sentence that quotes nothing of what the client sent.
 struct Refusal {
   unsigned status = 0;
   std::string_view detail;  ///< a literal
@@ -30,24 +30,24 @@ struct Refusal {
 class RequestReader {
  public:
   enum class State : std::uint8_t {
-    head,     ///< wants more of the head, or the first byte
-    body,     ///< the head is there, wants more of the body
-    done,     ///< the request is whole
-    refused,  ///< and nothing that follows on this connection can be trusted
+    head,     ///< needs more of the head, or the first byte
+    body,     ///< the head is complete, needs more of the body
+    done,     ///< the request is complete
+    refused,  ///< nothing that follows on this connection can be trusted
   };
 
   explicit RequestReader(ReaderLimits limits) : limits_(limits) {}
 
-  /// Says how many of the bytes it took: all of them, or those up to the end of the head, so that who may not come in
-  /// is told before the body is read, or up to the end of the request.
+  /// Returns how many of the bytes it consumed: all of them, or those up to the end of the head, so that the guard can
+  /// refuse a request before its body is read, or up to the end of the request.
   std::size_t feed(std::string_view bytes);
   State state() const noexcept { return state_; }
-  /// Some of the request's bytes have come.
+  /// Some bytes of the request have arrived.
   bool begun() const noexcept { return begun_; }
-  /// From `body` on.
+  /// Valid from state `body` on.
   const Request& request() const noexcept { return request_; }
   const Refusal& refusal() const noexcept { return refusal_; }
-  /// Forgets the request that is done and begins the next one.
+  /// Discards the finished request and begins the next one.
   void next();
 
  private:
@@ -59,7 +59,7 @@ class RequestReader {
   bool parse_fields(std::string_view lines);
   bool check_fields();
   bool check_length(std::string_view value);
-  bool refuse(unsigned status, std::string_view detail) noexcept;  // false, as what was to be done
+  bool refuse(unsigned status, std::string_view detail) noexcept;  // returns false
 
   const ReaderLimits limits_;
   Request request_;

@@ -9,17 +9,17 @@ namespace {
 using State = RequestReader::State;
 using namespace std::string_view_literals;
 
-/// What a stream of bytes was taken for: one line per request, and how it ended.
-struct Heard {
+/// What a stream of bytes was parsed into: one line per request, and how it ended.
+struct Parse {
   std::vector<std::string> requests;
   State state = State::head;
   unsigned refused = 0;
-  friend bool operator==(const Heard&, const Heard&) = default;
+  friend bool operator==(const Parse&, const Parse&) = default;
 };
 
-/// As a connection feeds it, at most `piece` bytes at a time.
-Heard hear(std::string_view bytes, std::size_t piece = std::string_view::npos, ReaderLimits limits = {}) {
-  Heard heard;
+/// Feeds as a connection does, at most `piece` bytes at a time.
+Parse parse(std::string_view bytes, std::size_t piece = std::string_view::npos, ReaderLimits limits = {}) {
+  Parse parsed;
   RequestReader reader(limits);
   std::string pending;
   while (true) {
@@ -28,7 +28,7 @@ Heard hear(std::string_view bytes, std::size_t piece = std::string_view::npos, R
     if (reader.state() == State::refused) break;
     if (reader.state() == State::done) {
       const Request& request = reader.request();
-      heard.requests.push_back(std::string(request.method) + " " + std::string(request.target) + " " + request.body);
+      parsed.requests.push_back(std::string(request.method) + " " + std::string(request.target) + " " + request.body);
       reader.next();
       continue;
     }
@@ -37,12 +37,12 @@ Heard hear(std::string_view bytes, std::size_t piece = std::string_view::npos, R
     pending += bytes.substr(0, piece);
     bytes.remove_prefix(std::min(piece, bytes.size()));
   }
-  heard.state = reader.state();
-  heard.refused = reader.refusal().status;
-  return heard;
+  parsed.state = reader.state();
+  parsed.refused = reader.refusal().status;
+  return parsed;
 }
 
-unsigned refused(std::string_view bytes) { return hear(bytes).refused; }
+unsigned refused(std::string_view bytes) { return parse(bytes).refused; }
 
 std::string with(std::string_view headers, std::string_view body = "") {
   return std::string("POST /x HTTP/1.1\r\nHost: localhost\r\n").append(headers).append("\r\n").append(body);
@@ -102,7 +102,7 @@ TEST(HttpRequestReader, where_a_body_ends_is_never_guessed) {
   EXPECT_EQ(refused("POST /x HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 400U);
 }
 
-TEST(HttpRequestReader, a_trailer_is_no_header) {
+TEST(HttpRequestReader, a_trailer_is_not_a_header) {
   RequestReader reader({});
   const std::string bytes =
       with("Transfer-Encoding: chunked\r\n", "1\r\nx\r\n0\r\nAuthorization: Bearer t\r\nConnection: close\r\n\r\n");
@@ -119,8 +119,8 @@ TEST(HttpRequestReader, chunks_may_come_in_any_pieces) {
       with("Transfer-Encoding: chunked\r\n", "5 ;a=\"b\"\r\nhello\r\nA;c\r\n0123456789\r\n000\r\nX: y\r\nZ:\r\n\r\n");
   const std::vector<std::string> expected{"POST /x hello0123456789", "POST /x hello0123456789"};
   for (std::size_t piece = 1; piece <= bytes.size() * 2; ++piece) {
-    const Heard heard = hear(bytes + bytes, piece);
-    EXPECT_EQ(heard.requests, expected) << piece;
+    const Parse parsed = parse(bytes + bytes, piece);
+    EXPECT_EQ(parsed.requests, expected) << piece;
   }
 }
 
@@ -145,7 +145,7 @@ TEST(HttpRequestReader, bad_chunks) {
   EXPECT_EQ(refused(with(chunked, "0\r\nX: " + std::string(5000, 'e') + "\r\n\r\n")), 400U);
 }
 
-TEST(HttpRequestReader, lines_end_one_way) {
+TEST(HttpRequestReader, lines_end_with_cr_lf_only) {
   EXPECT_EQ(refused("GET / HTTP/1.1\nHost: localhost\n\n"), 400U);
   EXPECT_EQ(refused("GET / HTTP/1.1\r\nHost: localhost\n\r\n"), 400U);
   EXPECT_EQ(refused("GET / HTTP/1.1\r\nHost: localhost\rX: y\r\n\r\n"), 400U);
@@ -178,8 +178,8 @@ TEST(HttpRequestReader, one_host) {
 }
 
 TEST(HttpRequestReader, empty_lines_before_a_request_are_skipped) {
-  const Heard heard = hear("\r\nGET /a HTTP/1.1\r\nHost: x\r\n\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n");
-  EXPECT_EQ(heard.requests, (std::vector<std::string>{"GET /a ", "GET /b "}));
+  const Parse parsed = parse("\r\nGET /a HTTP/1.1\r\nHost: x\r\n\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(parsed.requests, (std::vector<std::string>{"GET /a ", "GET /b "}));
 }
 
 TEST(HttpRequestReader, expectations) {
@@ -193,7 +193,7 @@ TEST(HttpRequestReader, everything_has_a_limit) {
   limits.target_bytes_max = 100;
   limits.headers_max = 3;
   limits.body_bytes_max = 10;
-  const auto status = [&](const std::string& bytes) { return hear(bytes, std::string_view::npos, limits).refused; };
+  const auto status = [&](const std::string& bytes) { return parse(bytes, std::string_view::npos, limits).refused; };
   EXPECT_EQ(status(with("X: " + std::string(300, 'x'))), 431U);
   EXPECT_EQ(status(with("A: 1\r\nB: 1\r\nC: 1\r\n")), 431U);
   EXPECT_EQ(status(with("A: 1\r\nB: 1\r\n")), 0U);
@@ -228,9 +228,9 @@ RC_GTEST_PROP(HttpRequestReaderProperty, pieces_make_no_difference, ()) {
        *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, kWords.size()))) {
     bytes += kWords[index];
   }
-  const Heard whole = hear(bytes);
-  RC_ASSERT(hear(bytes, 1) == whole);
-  RC_ASSERT(hear(bytes, 7) == whole);
+  const Parse whole = parse(bytes);
+  RC_ASSERT(parse(bytes, 1) == whole);
+  RC_ASSERT(parse(bytes, 7) == whole);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace stint::net {
 namespace {
 
-/// Appends the decoded text, which is never longer than the text.
+/// Appends the decoded text, which is never longer than the encoded one.
 bool append_decoded(std::string& out, std::string_view text, bool plus) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
@@ -31,7 +31,7 @@ class Decoder {
       : storage_(storage),
         plain_(whole.find('%') == std::string_view::npos && whole.find('+') == std::string_view::npos) {
     storage_.clear();
-    if (!plain_) storage_.reserve(whole.size());  // views into it must stay good while it grows
+    if (!plain_) storage_.reserve(whole.size());  // views into it must stay valid while it grows
   }
   bool decode(std::string_view text, bool plus, std::string_view& out) {
     const bool as_it_is =
@@ -48,7 +48,7 @@ class Decoder {
 
  private:
   std::string& storage_;
-  const bool plain_;  // nothing in it has to be decoded
+  const bool plain_;  // nothing has to be decoded
 };
 
 bool parse_path(std::string_view path, Decoder& decoder, Target& out) {

@@ -36,20 +36,20 @@ TEST(HttpTarget, a_query_has_parameters_in_order) {
   EXPECT_EQ(parsed.target.query, expected);
 }
 
-TEST(HttpTarget, what_can_not_be_decoded_is_no_target) {
+TEST(HttpTarget, undecodable_targets_are_refused) {
   for (const char* text :
        {"", "x", "/%", "/%4", "/%zz", "/a%00b", "/x?a=%", "/x?%00", "/a#b", "http://", "ftp://x/", "?a"}) {
     EXPECT_FALSE(Parsed(text).good) << text;
   }
 }
 
-TEST(HttpTarget, nobody_climbs_out) {
+TEST(HttpTarget, dot_segments_are_refused) {
   for (const char* text : {"/..", "/a/../b", "/.", "/%2e%2e/etc", "/a/%2E"}) EXPECT_FALSE(Parsed(text).good) << text;
   EXPECT_TRUE(Parsed("/...").good);
   EXPECT_TRUE(Parsed("/.a").good);
 }
 
-TEST(HttpTarget, a_url_brings_its_host) {
+TEST(HttpTarget, an_absolute_url_sets_the_host) {
   const Parsed parsed("HTTP://localhost:80/a?b=c");
   ASSERT_TRUE(parsed.good);
   EXPECT_EQ(parsed.target.authority, "localhost:80");

@@ -1,4 +1,4 @@
-/// The letters of HTTP, whatever the locale says: names are compared without regard to case, in ASCII only.
+/// Character classes of HTTP, independent of the locale: names are compared without regard to case, in ASCII only.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr bool starts_with_nocase(std::string_view text, std::string_view start)
   return text.size() >= start.size() && equal_nocase(text.substr(0, start.size()), start);
 }
 
-/// What may stand in a line: no control characters but the tabulator.
+/// Allowed in a line: no control characters except tab.
 constexpr bool is_text(unsigned char byte) noexcept { return (byte >= ' ' && byte != 0x7f) || byte == '\t'; }
 
 namespace detail {
@@ -31,13 +31,13 @@ inline constexpr auto kTokenBytes = [] {
 
 }  // namespace detail
 
-/// What may stand in a name.
+/// Allowed in a name.
 constexpr bool is_token(unsigned char byte) noexcept { return detail::kTokenBytes[byte]; }
 constexpr bool is_name(std::string_view text) noexcept {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return is_token(static_cast<unsigned char>(c)); });
 }
 
-/// Without spaces and tabulators around it.
+/// Without surrounding spaces and tabs.
 constexpr std::string_view trimmed(std::string_view text) noexcept {
   const auto space = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && space(text.front())) text.remove_prefix(1);
@@ -45,7 +45,7 @@ constexpr std::string_view trimmed(std::string_view text) noexcept {
   return text;
 }
 
-/// Negative for what is none.
+/// Negative if it is not a hexadecimal digit.
 constexpr int hex_digit(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
   if (lower(c) >= 'a' && lower(c) <= 'f') return lower(c) - 'a' + 10;

@@ -1,4 +1,4 @@
-/// Runs one task to its end, on a reactor that does nothing else meanwhile: before a service begins, and in tests.
+/// Runs one task to completion on its own reactor: before a service begins, and in tests.
 #pragma once
 
 #include "stint/asio.hpp"
@@ -12,7 +12,7 @@ T blocking_run(Reactor& reactor, Task<T> task) {
   if constexpr (std::is_same_v<detail::Flat<T>, T>) {
     return reactor.run(std::move(task));
   } else {
-    return *reactor.run(std::move(task));  // only a scope of its own could stop it: there is a value
+    return *reactor.run(std::move(task));  // only a scope could stop it, and there is none: it has a value
   }
 }
 

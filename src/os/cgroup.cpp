@@ -74,7 +74,7 @@ std::string cgroup_directory(std::string_view path, std::string_view run) {
   return {};
 }
 
-/// Those of runs that were started inside of one, too. Bounded, as paths are.
+/// Includes runs that were started inside of another run. Bounded, as paths are.
 std::vector<std::string> cgroup_runs_below(const std::string& parent) {
   std::vector<std::string> found;
   DIR* const folder = parent.empty() ? nullptr : ::opendir(parent.c_str());
@@ -102,7 +102,7 @@ bool is_cgroup_of(const std::string& path, std::string_view run) {
   if (run.empty() || run.contains('/') || !path.starts_with('/') || !path.ends_with(cgroup_path("/", run).substr(1))) {
     return false;
   }
-  struct statfs system{};  // not a folder that somebody made to have us write through a link in it
+  struct statfs system{};  // excludes a folder that another user made to redirect our writes through a link
   return ::statfs(path.c_str(), &system) == 0 && system.f_type == CGROUP2_SUPER_MAGIC;
 }
 
@@ -118,15 +118,15 @@ pid_t fork_into_cgroup(const std::string& cgroup) noexcept {
   how.cgroup = static_cast<std::uint64_t>(directory.get());
   const long born = directory ? ::syscall(SYS_clone3, &how, sizeof how) : -1;
   if (born >= 0) return static_cast<pid_t>(born);
-  const pid_t pid = ::fork();  // before Linux 5.7, or under a filter that knows no clone3
+  const pid_t pid = ::fork();  // before Linux 5.7, or under a seccomp filter without clone3
   if (pid == 0) write_kernel_file(procs, "0");
   return pid;
 }
 
 bool limit_memory(const std::string& path, std::uint64_t bytes) noexcept {
   if (!write_kernel_file(path + "/memory.max", std::to_string(bytes))) return false;
-  write_kernel_file(path + "/memory.swap.max", "0");   // or the limit would only slow it down
-  write_kernel_file(path + "/memory.oom.group", "1");  // half an agent is no agent
+  write_kernel_file(path + "/memory.swap.max", "0");   // otherwise the limit would only slow it down
+  write_kernel_file(path + "/memory.oom.group", "1");  // kill all processes of the agent together
   return true;
 }
 
@@ -151,7 +151,7 @@ void kill_cgroup(const std::string& path) noexcept {
 
 void remove_cgroup(const std::string& path) noexcept {
   if (path.empty() || ::rmdir(path.c_str()) == 0 || errno != EBUSY) return;
-  // Nested runs that were killed with their keepers have left theirs beneath it.
+  // Nested runs that were killed with their keepers have left their cgroups below it.
   for (const std::string& run : cgroup_runs_below(path)) remove_cgroup(cgroup_path(path, run));
   ::rmdir(path.c_str());
 }

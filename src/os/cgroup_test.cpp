@@ -1,4 +1,4 @@
-// What a cgroup says of the processes in it, also when it is gone or can't be asked.
+// What a cgroup reports about its processes, also when it is gone or unreadable.
 #include "os/cgroup.hpp"
 
 #include "os/fd.hpp"
@@ -14,7 +14,7 @@
 namespace stint::os {
 namespace {
 
-/// Lets this process open nothing more, as long as it lives.
+/// Prevents this process from opening anything during its lifetime.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -75,7 +75,7 @@ TEST_F(CgroupTest, that_is_gone_has_no_processes) {
   EXPECT_FALSE(is_populated(path_));
 }
 
-TEST_F(CgroupTest, that_can_not_be_asked_may_have_processes) {
+TEST_F(CgroupTest, that_is_unreadable_may_have_processes) {
   const NoDescriptors none;
   EXPECT_TRUE(is_populated(path_));
 }

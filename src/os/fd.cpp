@@ -16,13 +16,13 @@ void Fd::reset(int fd) noexcept {
 
 namespace {
 
-/// What the kernel has no more of, for errors whose own text leaves that open.
-std::string_view what_is_missing(int error) noexcept {
+/// Names the exhausted resource for errors whose own text does not.
+std::string_view exhausted_resource(int error) noexcept {
   switch (error) {
-    case EMFILE: return ", no file descriptor is left to this process (`ulimit -n`)";
-    case ENFILE: return ", no file descriptor is left on this host";
-    case EAGAIN: return ", no further process may be started (`ulimit -u`, or the cgroup's pids.max)";
-    case ENOMEM: return ", no memory is left on this host";
+    case EMFILE: return ", this process has no file descriptor left (raise `ulimit -n`)";
+    case ENFILE: return ", this host has no file descriptor left (raise fs.file-max)";
+    case EAGAIN: return ", the process limit is reached (raise `ulimit -u` or the cgroup's pids.max)";
+    case ENOMEM: return ", this host has no memory left";
     default: return {};
   }
 }
@@ -33,7 +33,7 @@ Error system_error(std::string_view what, int error) {
   std::string text(what);
   text += ": ";
   text += std::generic_category().message(error);
-  text += what_is_missing(error);
+  text += exhausted_resource(error);
   switch (error) {
     case EACCES:
     case EPERM:
@@ -52,7 +52,7 @@ Error system_error(std::string_view what) { return system_error(what, errno); }
 
 namespace {
 
-constexpr int kMakeTries = 10;  // somebody may make or remove the file at the same moment
+constexpr int kMakeTries = 10;  // another process may create or remove the file at the same moment
 
 bool is_regular(const Fd& fd) noexcept {
   struct stat status{};
@@ -60,15 +60,15 @@ bool is_regular(const Fd& fd) noexcept {
 }
 
 Error not_a_file(const std::string& path) {
-  return {Errc::denied, path + " is not a regular file. Remove it; Stint makes a new one"};
+  return {Errc::denied, path + " is not a regular file. Remove it: Stint creates a new one"};
 }
 
 }  // namespace
 
 Result<Fd> open_shared_file(const std::string& path, unsigned mode) {
-  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;  // a pipe must not hold us up
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;  // opening a pipe must not block
   for (int tries = 0; tries < kMakeTries; ++tries) {
-    // First without O_CREAT: in a sticky directory the kernel refuses to "make" a file that another user owns.
+    // First without O_CREAT: in a sticky directory the kernel refuses to create a file that another user owns.
     Fd fd(::open(path.c_str(), kFlags));
     if (fd) return is_regular(fd) ? Result<Fd>(std::move(fd)) : fail(not_a_file(path));
     if (errno == ELOOP || errno == EISDIR || errno == ENXIO) return fail(not_a_file(path));
@@ -78,7 +78,7 @@ Result<Fd> open_shared_file(const std::string& path, unsigned mode) {
       ::fchmod(fd.get(), mode);
       return fd;
     }
-    if (errno != EEXIST) return fail(system_error("cannot make " + path));
+    if (errno != EEXIST) return fail(system_error("cannot create " + path));
   }
   return fail(system_error("cannot open " + path));
 }
@@ -93,7 +93,7 @@ Fd duplicate(int fd) noexcept { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 void hold_standard_streams() noexcept {
   for (int stream = 0; stream <= 2; ++stream) {
     if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is this one.
+    // The kernel assigns the lowest free number, which is this one.
     (void)::open("/dev/null", O_RDWR | O_CLOEXEC);
   }
 }

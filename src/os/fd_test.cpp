@@ -1,4 +1,4 @@
-// Files that others may have prepared.
+// Files that other processes may have prepared.
 #include "os/fd.hpp"
 
 #include "os/test_folder.hpp"
@@ -14,7 +14,7 @@
 namespace stint::os {
 namespace {
 
-TEST(SharedFile, is_made_with_its_mode_whatever_the_umask) {
+TEST(SharedFile, is_created_with_its_mode_whatever_the_umask) {
   const TestFolder folder;
   const mode_t before = ::umask(0077);
   const auto file = open_shared_file(folder / "x", 0666);
@@ -78,10 +78,10 @@ TEST(StandardStreams, closed_ones_are_held_and_hidden_from_children) {
   const int output = ::fcntl(STDOUT_FILENO, F_GETFD);
   ::dup2(kept.get(), STDIN_FILENO);
   EXPECT_EQ(flags, FD_CLOEXEC);
-  EXPECT_EQ(output & FD_CLOEXEC, 0) << "an open one is left alone";
+  EXPECT_EQ(output & FD_CLOEXEC, 0) << "an open stream is unchanged";
 }
 
-TEST(SystemError, names_what_is_used_up_and_may_be_tried_again) {
+TEST(SystemError, names_the_exhausted_resource_and_may_be_retried) {
   for (const auto& [code, what] : std::map<int, std::string>{
            {EMFILE, "file descriptor"}, {ENFILE, "file descriptor"}, {EAGAIN, "process"}, {ENOMEM, "memory"}}) {
     const Error error = system_error("cannot start x", code);

@@ -9,7 +9,7 @@
 namespace stint::os {
 namespace {
 
-/// Of reading, of writing.
+/// Access time and modification time.
 std::array<timespec, 2> times(WallTime at) noexcept {
   const auto whole = std::chrono::floor<std::chrono::seconds>(at);
   timespec time{};
@@ -20,9 +20,9 @@ std::array<timespec, 2> times(WallTime at) noexcept {
 
 }  // namespace
 
-void say_written(int fd, WallTime at) noexcept { (void)::futimens(fd, times(at).data()); }
+void set_written_at(int fd, WallTime at) noexcept { (void)::futimens(fd, times(at).data()); }
 
-bool say_written(const std::string& path, WallTime at) noexcept {
+bool set_written_at(const std::string& path, WallTime at) noexcept {
   return ::utimensat(AT_FDCWD, path.c_str(), times(at).data(), AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 

@@ -11,23 +11,23 @@
 namespace stint::os {
 namespace {
 
-TEST(FileTime, what_was_said_is_read_to_the_millisecond) {
+TEST(FileTime, is_set_and_read_to_the_millisecond) {
   const TestFolder folder;
   const std::string path = folder / "x";
   EXPECT_FALSE(written_at(path));
   const Fd file = open_shared_file(path, 0600).value();
   for (const std::int64_t ms : {1'800'000'000'123L, 999L, 0L, -1L}) {
-    const WallTime said{std::chrono::milliseconds(ms)};
-    say_written(file.get(), said);
-    EXPECT_EQ(written_at(path), said);
-    say_written(path, said + std::chrono::milliseconds(1));
-    EXPECT_EQ(written_at(path), said + std::chrono::milliseconds(1));
+    const WallTime time{std::chrono::milliseconds(ms)};
+    set_written_at(file.get(), time);
+    EXPECT_EQ(written_at(path), time);
+    set_written_at(path, time + std::chrono::milliseconds(1));
+    EXPECT_EQ(written_at(path), time + std::chrono::milliseconds(1));
   }
 }
 
 TEST(FileTime, of_a_file_that_is_missing_is_not_set) {
   const TestFolder folder;
-  EXPECT_FALSE(say_written(folder / "x", WallTime(std::chrono::milliseconds(1))));
+  EXPECT_FALSE(set_written_at(folder / "x", WallTime(std::chrono::milliseconds(1))));
 }
 
 TEST(FileIdentity, is_that_of_the_file_and_not_of_the_path) {

@@ -28,7 +28,7 @@ LivingFile::~LivingFile() {
 std::optional<std::string> blocking_read_living(const std::string& path) {
   const Fd file = open_to_look(path);
   if (!file) return std::nullopt;
-  // Shared, so that two who look do not take each other for the writer.
+  // Shared, so that two readers do not take each other for the writer.
   if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return std::nullopt;
   std::string text(LivingFile::kBytesMax, '\0');
   const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);

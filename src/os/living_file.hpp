@@ -1,5 +1,5 @@
-/// A small file that counts as long as the process lives that wrote it. Its writer holds a lock on it, which the system
-/// takes back however that process ends: a number of a process proves nothing, since the next one may get it.
+/// A small file that is valid as long as the process that wrote it lives. The writer holds a lock on it, which the
+/// kernel releases however that process ends. A pid would prove nothing, as it may be reused.
 #pragma once
 
 #include "os/fd.hpp"
@@ -15,7 +15,7 @@ class LivingFile {
  public:
   static constexpr std::size_t kBytesMax = 64 << 10;
 
-  /// Only its user can read it. Whoever reads it sees all of the text, and the lock; one that was there is replaced.
+  /// Readable by its user only. A reader sees the whole text and the lock together; replaces an existing file.
   static Result<LivingFile> blocking_write(std::string path, std::string_view text);
   LivingFile(LivingFile&&) noexcept = default;
   LivingFile& operator=(LivingFile&&) = delete;
@@ -28,7 +28,7 @@ class LivingFile {
   Fd lock_;
 };
 
-/// What it says; none: nobody who lives has written it. Any number of processes may look at once.
+/// Its text; none: its writer is not alive. Any number of processes may read at once.
 [[nodiscard]] std::optional<std::string> blocking_read_living(const std::string& path);
 
 }  // namespace stint::os

@@ -12,13 +12,13 @@
 namespace stint::os {
 namespace {
 
-TEST(LivingFile, says_something_as_long_as_it_is_held) {
+TEST(LivingFile, is_read_while_its_writer_lives) {
   const TestFolder folder;
   {
     const auto file = LivingFile::blocking_write(folder / "x.json", "hello");
     ASSERT_TRUE(file);
     EXPECT_EQ(blocking_read_living(folder / "x.json"), "hello");
-    EXPECT_EQ(blocking_read_living(folder / "x.json"), "hello") << "to look changes nothing";
+    EXPECT_EQ(blocking_read_living(folder / "x.json"), "hello") << "reading changes nothing";
     struct stat found{};
     ASSERT_EQ(::stat((folder / "x.json").c_str(), &found), 0);
     EXPECT_EQ(found.st_mode & 0777U, 0600U);
@@ -27,7 +27,7 @@ TEST(LivingFile, says_something_as_long_as_it_is_held) {
   EXPECT_NE(::access((folder / "x.json").c_str(), F_OK), 0);
 }
 
-TEST(LivingFile, of_a_process_that_was_killed_says_nothing) {
+TEST(LivingFile, of_a_killed_process_reads_as_none) {
   const TestFolder folder;
   int told[2];
   ASSERT_EQ(::pipe(told), 0);
@@ -42,7 +42,7 @@ TEST(LivingFile, of_a_process_that_was_killed_says_nothing) {
   EXPECT_EQ(blocking_read_living(folder / "x.json"), "hello");
   ::kill(writer, SIGKILL);
   ::waitpid(writer, nullptr, 0);
-  EXPECT_EQ(::access((folder / "x.json").c_str(), F_OK), 0) << "it is still there";
+  EXPECT_EQ(::access((folder / "x.json").c_str(), F_OK), 0) << "the file still exists";
   EXPECT_EQ(blocking_read_living(folder / "x.json"), std::nullopt);
   const auto next = LivingFile::blocking_write(folder / "x.json", "next");
   ASSERT_TRUE(next);
@@ -51,7 +51,7 @@ TEST(LivingFile, of_a_process_that_was_killed_says_nothing) {
   ::close(told[1]);
 }
 
-TEST(LivingFile, that_nobody_holds_or_that_is_none_says_nothing) {
+TEST(LivingFile, that_is_unlocked_or_missing_reads_as_none) {
   const TestFolder folder;
   folder.write("x.json", "made up");
   ASSERT_EQ(::symlink((folder / "x.json").c_str(), (folder / "link.json").c_str()), 0);

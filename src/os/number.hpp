@@ -1,4 +1,4 @@
-/// Numbers in texts that the kernel or another Stint wrote.
+/// Parses numbers in texts of the kernel or of another Stint.
 #pragma once
 
 #include <charconv>
@@ -6,7 +6,7 @@
 
 namespace stint::os {
 
-/// The number that the text begins with; 0 if there is none, or if it does not fit.
+/// The number at the beginning of the text; 0 if there is none, or if it does not fit.
 template <class Number>
 [[nodiscard]] Number number(std::string_view text) noexcept {
   Number value{};

@@ -51,7 +51,7 @@ bool has_socket(const fs::path& process, const std::string& link) {
   return false;
 }
 
-/// The program and its first word, as a person would type them.
+/// The program and its first argument, as typed on a command line.
 std::string command_of(const fs::path& process) {
   const std::string words = read_small_file((process / "cmdline").string());
   const std::string program = fs::path(words.c_str()).filename().string();

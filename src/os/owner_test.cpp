@@ -16,9 +16,9 @@ TEST(Owner, a_file_of_another_user_is_named) {
   const TestFolder folder;
   folder.write("mine", "");
   EXPECT_EQ(foreign_owner(folder / "mine"), "");
-  EXPECT_EQ(foreign_owner(folder / "not/there/yet"), "") << "its folder is ours";
-  EXPECT_EQ(foreign_owner("/no such folder/file"), "") << "root owns what lies above everything";
-  if (::geteuid() != 0) GTEST_SKIP() << "only root may give a file away";
+  EXPECT_EQ(foreign_owner(folder / "not/there/yet"), "") << "its folder belongs to this user";
+  EXPECT_EQ(foreign_owner("/no such folder/file"), "") << "root owns the folders above all files";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may change the owner of a file";
   ASSERT_EQ(::chown((folder / "mine").c_str(), 54321, 54321), 0);
   EXPECT_EQ(foreign_owner(folder / "mine"), "user 54321");
   EXPECT_EQ(user_name(0), "root");

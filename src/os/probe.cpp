@@ -32,7 +32,7 @@ struct Magic {
   std::uint64_t number;
   const char* name;
 };
-// From linux/magic.h and the file systems' own sources: some are in no header.
+// From linux/magic.h and the sources of the file systems: some are in no header.
 constexpr std::array kMagics = {
     Magic{0xEF53, "ext4"},        Magic{0x9123683E, "btrfs"},  Magic{0x58465342, "xfs"},
     Magic{0x01021994, "tmpfs"},   Magic{0x2FC12FC1, "zfs"},    Magic{0xF2F52010, "f2fs"},
@@ -45,7 +45,7 @@ constexpr std::array kMagics = {
     Magic{0x7366746E, "ntfs3"},   Magic{0x4D44, "vfat"},       Magic{0x2011BAB0, "exfat"},
 };
 
-constexpr std::uint64_t kMemoryTried = std::uint64_t{1} << 30U;  // a limit that the empty cgroup can't notice
+constexpr std::uint64_t kMemoryTried = std::uint64_t{1} << 30U;  // a limit that does not affect the empty cgroup
 
 std::string nearest_existing(const std::string& directory) {
   fs::path path = fs::absolute(directory).lexically_normal();
@@ -54,7 +54,7 @@ std::string nearest_existing(const std::string& directory) {
   return path.string();
 }
 
-/// A file of its own for the trial, gone when it ends.
+/// A temporary file for the trial.
 class TrialFile {
  public:
   explicit TrialFile(const std::string& directory) : path_(directory + "/.stint-doctor-XXXXXX") {
@@ -85,12 +85,12 @@ bool lock_bytes(int fd) noexcept {
   return ::fcntl(fd, F_OFD_SETLK, &range) == 0;
 }
 
-/// Both kinds of lock are used by host limits, on different files.
+/// Host limits use both kinds of lock, on different files.
 bool locks_exclude(const TrialFile& file) {
   const Fd second(::open(file.path().c_str(), O_RDWR | O_CLOEXEC));
   if (!second || ::flock(file.fd(), LOCK_EX | LOCK_NB) != 0 || ::flock(second.get(), LOCK_EX | LOCK_NB) == 0)
     return false;
-  ::flock(file.fd(), LOCK_UN);  // on NFS flock is a byte range, too
+  ::flock(file.fd(), LOCK_UN);  // on NFS, flock is a byte range as well
   return lock_bytes(file.fd()) && !lock_bytes(second.get());
 }
 
@@ -102,14 +102,14 @@ void try_notices(const TrialFile& file, DirectoryProbe& probe) {
   }
   if (!watch.add_close_write(file.path())) return;
   reopen_for_write(file.fd()).reset();
-  probe.notices = watch.drain();  // the event is queued by the close itself
+  probe.notices = watch.drain();  // the close itself queues the event
 }
 
 std::uint64_t or_endless(rlim_t limit) noexcept {
   return limit == RLIM_INFINITY ? std::numeric_limits<std::uint64_t>::max() : limit;
 }
 
-/// One question under way.
+/// One program under way.
 class Asked {
  public:
   explicit Asked(const Question& question) {
@@ -138,7 +138,7 @@ class Asked {
   }
 
   [[nodiscard]] int fd() const noexcept { return out_.get(); }
-  /// What is in the pipe now.
+  /// Reads what is in the pipe now.
   void read_some() {
     char bytes[4096];
     while (out_) {
@@ -148,10 +148,10 @@ class Asked {
       if (count <= 0) return out_.reset();
       const std::size_t room = kAnswerMax - answer_.text.size();
       answer_.text.append(bytes, std::min(static_cast<std::size_t>(count), room));
-      if (room == 0) return;  // an endless writer must not keep us here
+      if (room == 0) return;  // an endless writer must not block the caller
     }
   }
-  /// True when the program itself has exited, whoever else still holds the pipe.
+  /// True when the program itself has exited, even if another process still holds the pipe.
   [[nodiscard]] bool ended() {
     if (pid_ == 0) return true;
     siginfo_t about{};
@@ -170,7 +170,7 @@ class Asked {
   }
 
  private:
-  /// Before its leader is reaped: until then nobody else can have the group's number.
+  /// Before its leader is reaped: until then the group's number cannot be reused.
   int end_group() noexcept {
     ::kill(-pid_, SIGKILL);
     return blocking_reap(std::exchange(pid_, 0));
@@ -238,7 +238,7 @@ std::vector<Answer> blocking_ask(const std::vector<Question>& questions, Duratio
     for (Asked& one : asked) {
       if (!one.ended()) {
         waiting = true;
-        ready.push_back({one.fd(), POLLIN, 0});  // poll(2) passes over a closed one
+        ready.push_back({one.fd(), POLLIN, 0});  // poll(2) ignores a closed one
       } else {
         ready.push_back({-1, 0, 0});
       }

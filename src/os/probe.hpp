@@ -1,5 +1,5 @@
-/// Looks at what a host offers, for `stint doctor`: what a directory's file system can do, and what a program says when
-/// it is asked. Tries things instead of believing tables, and leaves nothing behind. Blocking; any thread.
+/// Probes what a host offers, for `stint doctor`: the abilities of a directory's file system, and the output of
+/// programs. Tries each ability instead of relying on tables, and leaves nothing behind. Blocking; any thread.
 #pragma once
 
 #include "stint/time.hpp"
@@ -10,28 +10,28 @@
 
 namespace stint::os {
 
-/// A directory as a home of lock files. If it does not exist, its nearest ancestor that does is tried in its place.
+/// A directory as a home of lock files. If it does not exist, its nearest existing ancestor is probed instead.
 struct DirectoryProbe {
-  std::string tried;               ///< the directory in which it was tried
-  bool exists = false;             ///< the one asked for, not only an ancestor
-  std::string problem;             ///< why no file can be made there; empty: one can. The rest is then not known
-  std::string file_system;         ///< "ext4", "nfs", …; its number if it has no name here
+  std::string tried;               ///< the probed directory
+  bool exists = false;             ///< the requested directory itself, not only an ancestor
+  std::string problem;             ///< why no file can be created there; empty: one can. If set, the rest is unknown
+  std::string file_system;         ///< "ext4", "nfs", …; its magic number if the name is unknown
   std::uint64_t free_bytes = 0;    ///< for this user
   std::uint64_t free_files = 0;    ///< inodes
-  bool counts_files = false;       ///< some file systems have no such number
-  bool locks = false;              ///< flock and byte ranges of one open file keep another one out
-  bool notices = false;            ///< a close is heard of by inotify
-  bool no_more_instances = false;  ///< … because this user has no instance of inotify left
+  bool counts_files = false;       ///< false: the file system does not report inodes
+  bool locks = false;              ///< flock and byte-range locks of one open file exclude another one
+  bool notices = false;            ///< inotify reports a close
+  bool no_more_instances = false;  ///< … because this user has no inotify instance left
 };
 [[nodiscard]] DirectoryProbe blocking_probe_directory(const std::string& directory);
 
-/// The name of a file system's magic number, as statfs(2) gives it.
+/// The name of a file system's magic number, as returned by statfs(2).
 [[nodiscard]] std::string file_system_name(std::uint64_t magic);
 
-/// What a program said, both streams together, cut at kAnswerMax.
+/// The output of a program, both streams together, cut at kAnswerMax.
 struct Question {
   std::vector<std::string> argv;  ///< argv[0] is a path
-  std::string directory;          ///< empty: ours
+  std::string directory;          ///< empty: that of this process
 };
 struct Answer {
   enum class End : std::uint8_t { exited, signalled, late, not_started };
@@ -41,16 +41,16 @@ struct Answer {
 };
 inline constexpr std::size_t kAnswerMax = 16 * 1024;
 
-/// All at once, none for longer than `most`. Each is in a process group of its own, without a terminal's input; what it
-/// leaves running in the group is killed.
+/// Runs all programs at once, each for at most `most`. Each has its own process group and no terminal input;
+/// processes that it leaves in the group are killed.
 [[nodiscard]] std::vector<Answer> blocking_ask(const std::vector<Question>& questions, Duration most);
 
-/// Ends everything below this process, a subreaper, and sees it go: what a program that was asked left behind outside
-/// of its group. False if something is still there after a second; it may be in a sleep that no signal ends.
+/// Ends all descendants of this process, a subreaper, and waits until they are gone: what a program left running
+/// outside of its group. False if one is still there after a second; it may be in an uninterruptible sleep.
 bool blocking_end_leftovers();
 
-/// Where a program is by PATH; empty if nowhere. Relative parts of PATH are passed over: they name what the current
-/// folder holds.
+/// The path of a program by PATH; empty: not found. Skips relative parts of PATH: they would depend on the current
+/// folder.
 [[nodiscard]] std::string find_program(const std::string& name, const std::string& path_variable);
 
 /// Soft limits of this process; UINT64_MAX: none.
@@ -60,14 +60,14 @@ struct ResourceLimits {
 };
 [[nodiscard]] ResourceLimits resource_limits();
 
-/// How many instances of inotify a user may have; 0 if it is not known.
+/// The maximum number of inotify instances per user; 0: unknown.
 [[nodiscard]] std::uint64_t inotify_instances_max();
 
-/// What a run's cgroup below `parent` could do: made, looked at, removed.
+/// What a run's cgroup below `parent` can do: creates one, checks it, removes it.
 struct CgroupProbe {
   bool made = false;
   bool kill = false;    ///< cgroup.kill: Linux 5.14
-  bool memory = false;  ///< a limit was taken
+  bool memory = false;  ///< a memory limit was accepted
 };
 [[nodiscard]] CgroupProbe blocking_probe_cgroup(const std::string& parent);
 

@@ -32,7 +32,7 @@ class Probe : public testing::Test {
   static Answer ask(const std::string& script, Duration most = kLong) {
     return blocking_ask({{{"/bin/sh", "-c", script}, "/"}}, most).front();
   }
-  /// Waits for it: what was killed takes a moment to die.
+  /// Waits for it: a killed process takes a moment to die.
   static bool ends(pid_t pid) {
     const Fd handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     pollfd ready = {handle.get(), POLLIN, 0};
@@ -42,7 +42,7 @@ class Probe : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(Probe, a_local_directory_locks_and_notices_and_nothing_is_left_in_it) {
+TEST_F(Probe, a_local_directory_supports_locks_and_inotify_and_stays_clean) {
   const DirectoryProbe probe = blocking_probe_directory(folder_.string());
   EXPECT_EQ(probe.problem, "");
   EXPECT_TRUE(probe.exists);
@@ -53,7 +53,7 @@ TEST_F(Probe, a_local_directory_locks_and_notices_and_nothing_is_left_in_it) {
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
-TEST_F(Probe, a_missing_directory_is_tried_where_it_would_be_made) {
+TEST_F(Probe, a_missing_directory_is_probed_where_it_would_be_created) {
   const DirectoryProbe probe = blocking_probe_directory((folder_ / "a" / "b").string());
   EXPECT_FALSE(probe.exists);
   EXPECT_EQ(probe.tried, folder_.string());
@@ -90,10 +90,10 @@ TEST_F(Probe, a_program_that_never_ends_is_killed_with_its_group) {
   pid_t child = 0;
   std::ifstream(file) >> child;
   ASSERT_GT(child, 0);
-  EXPECT_TRUE(ends(child)) << "a signal that was sent is no end yet";
+  EXPECT_TRUE(ends(child)) << "a sent signal does not prove an end";
 }
 
-TEST_F(Probe, a_child_that_keeps_the_output_open_holds_nobody_up) {
+TEST_F(Probe, a_child_that_keeps_the_output_open_does_not_block) {
   const Answer answer = ask("echo 1.2.3; sleep 1000 &");
   EXPECT_EQ(answer.end, Answer::End::exited);
   EXPECT_EQ(answer.text, "1.2.3\n");
@@ -105,26 +105,25 @@ TEST_F(Probe, endless_output_is_cut) {
   EXPECT_EQ(answer.text.size(), kAnswerMax);
 }
 
-TEST_F(Probe, what_can_not_be_started_says_why) {
+TEST_F(Probe, a_program_that_cannot_be_started_reports_why) {
   const Answer answer = blocking_ask({{{"/nowhere/claude", "--version"}, ""}}, kLong).front();
   EXPECT_EQ(answer.end, Answer::End::not_started);
   EXPECT_NE(answer.text.find("/nowhere/claude"), std::string::npos);
 }
 
-TEST_F(Probe, several_are_asked_at_once_and_answered_in_order) {
+TEST_F(Probe, several_programs_run_at_once_with_answers_in_order) {
   const auto answers = blocking_ask({{{"/bin/sh", "-c", "sleep 1000"}, ""}, {{"/bin/echo", "b"}, ""}}, kShort);
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_EQ(answers[0].end, Answer::End::late);
   EXPECT_EQ(answers[1].text, "b\n");
 }
 
-TEST_F(Probe, what_a_program_said_before_it_was_looked_at_is_heard) {
-  const std::vector<Question> many(40,
-                                   {{"/bin/echo", "here"}, ""});  // the first have ended before the last are started
+TEST_F(Probe, output_from_before_the_first_read_is_kept) {
+  const std::vector<Question> many(40, {{"/bin/echo", "here"}, ""});  // the first end before the last are started
   for (const Answer& answer : blocking_ask(many, kLong)) EXPECT_EQ(answer.text, "here\n");
 }
 
-TEST_F(Probe, what_left_its_group_is_ended_and_seen_to_go) {
+TEST_F(Probe, processes_that_left_their_group_are_ended_and_awaited) {
   EXPECT_EXIT(
       {
         become_subreaper();

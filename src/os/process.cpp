@@ -1,8 +1,8 @@
 // Invariants
 // 1. Signals go through a pidfd whose process was read again after the pidfd was opened: no reused pid is hit.
-// 2. "Gone" is never inferred from a signal sent, nor from a walk that found nothing: only from wait() answering ECHILD
-//    to a subreaper, or from two scans of all processes in a row that found nothing.
-// 3. What a walk says is below somebody was read while that somebody still had its pid.
+// 2. "Gone" is never inferred from a sent signal, nor from a walk that found nothing: only from wait() returning
+//    ECHILD to a subreaper, or from two consecutive scans of all processes that found nothing.
+// 3. A walk reads the children of a process while that process still has its pid.
 #include "os/process.hpp"
 
 #include "os/cgroup.hpp"
@@ -18,19 +18,19 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-extern "C" {  // glibc 2.36 forgot it in this header
+extern "C" {  // missing in this header of glibc 2.36
 #include <sys/pidfd.h>
 }
 
 namespace stint::os {
 namespace {
 
-/// What comes after the name in /proc/PID/stat: field 3 is the state.
+/// Fields after the name in /proc/PID/stat: field 3 is the state.
 constexpr std::size_t kParentField = 1, kGroupField = 2, kUserTimeField = 11, kSystemTimeField = 12, kStartField = 19;
 
-constexpr int kWalksMost = 4;  // for two in a row to agree; a tree that changes faster is asked for again anyway
+constexpr int kWalksMost = 4;  // for two in a row to agree; a tree that changes faster is read again anyway
 
-/// The numbers among the names of a folder: processes in /proc, threads in /proc/PID/task.
+/// The numeric names in a folder: processes in /proc, threads in /proc/PID/task.
 std::vector<pid_t> ids_in(const std::string& folder) {
   std::vector<pid_t> ids;
   DIR* const opened = ::opendir(folder.c_str());
@@ -52,7 +52,7 @@ bool has_children_files() {
   return has;
 }
 
-/// Every thread has children of its own.
+/// Each thread has its own list of children.
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
   for (const pid_t thread : ids_in("/proc/" + std::to_string(pid) + "/task")) {
@@ -70,8 +70,8 @@ std::vector<pid_t> children_of(pid_t pid) {
 
 using Pids = std::unordered_set<pid_t>;
 
-/// Those below `ancestor`, by pid. One whose parent ends meanwhile may be missed, and so may the sibling of one that
-/// ends: the kernel promises a whole list only for those that stand still.
+/// The descendants of `ancestor`, by pid. May miss one whose parent ends meanwhile, and the sibling of one that ends:
+/// the kernel guarantees a complete list only for processes that are stopped or frozen.
 std::vector<Process> walk(const Process& ancestor, const Pids& except) {
   std::vector<Process> found = {ancestor};
   Pids seen = {ancestor.pid};
@@ -81,7 +81,7 @@ std::vector<Process> walk(const Process& ancestor, const Pids& except) {
     for (const pid_t pid : children_of(parent.pid)) {
       if (except.contains(pid) || seen.contains(pid)) continue;
       const auto process = read_process(pid);
-      if (!process || process->parent != parent.pid) continue;  // gone, or it has another parent by now
+      if (!process || process->parent != parent.pid) continue;  // gone, or it has another parent now
       seen.insert(pid);
       found.push_back(*process);
     }
@@ -99,16 +99,17 @@ bool same(const std::vector<Process>& one, const std::vector<Process>& other) {
   });
 }
 
-/// The value of the mark in an environment; empty if it has none.
+/// The value of the mark in an environment; empty: none.
 std::string mark_in(const std::string& text) {
   const std::string environment = '\0' + text;
   const std::string needle = std::string(1, '\0') + kMarkVariable + "=";
   const auto at = environment.find(needle);
   if (at == std::string::npos) return {};
-  return environment.c_str() + at + needle.size();  // up to the next NUL
+  return environment.c_str() + at + needle.size();  // to the next NUL
 }
 
-/// The process before its mark: if another gets the pid in between, the mark is that of one that will not be hit.
+/// Reads the process before its mark: if the pid is reused in between, the mark belongs to a process that will not be
+/// signalled.
 std::optional<Marked> read_marked(pid_t pid, bool& complete) {
   const std::string folder = "/proc/" + std::to_string(pid);
   const auto read = [&](const char* name) {
@@ -130,7 +131,7 @@ std::optional<Marked> read_marked(pid_t pid, bool& complete) {
 }  // namespace
 
 std::optional<Process> parse_process(pid_t pid, std::string_view stat) {
-  const auto name_end = stat.rfind(") ");  // the name may contain anything, so count from its end
+  const auto name_end = stat.rfind(") ");  // the name may contain anything, so search from the end
   if (name_end == std::string_view::npos) return std::nullopt;
   std::vector<std::string_view> fields;
   for (std::size_t from = name_end + 2; from < stat.size() && fields.size() <= kStartField;) {
@@ -202,7 +203,7 @@ std::vector<pid_t> own_children() {
   std::vector<pid_t> found;
   siginfo_t info{};
   const bool none = ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
-  if (none) return found;  // as nearly always: a walk through /proc is dear
+  if (none) return found;  // the usual case: a scan of /proc is expensive
   const pid_t self = ::getpid();
   for (const Process& process : all_processes()) {
     if (process.parent == self) found.push_back(process.pid);
@@ -246,7 +247,7 @@ std::string argument_of(pid_t pid, std::size_t index) {
     if (end == std::string::npos) return {};
     from = end + 1;
   }
-  return from < words.size() ? words.c_str() + from : "";  // up to the next NUL
+  return from < words.size() ? words.c_str() + from : "";  // to the next NUL
 }
 
 bool signal_process(const Process& process, int signal) noexcept {

@@ -1,10 +1,9 @@
-/// Processes as the kernel shows them: who descends from whom, who carries a run's mark, and how to signal the right
-/// one.
+/// Processes as the kernel shows them: descendants, carriers of a run's mark, and safe signals.
 ///
-/// A process is named by its pid and its start time, and signalled through a pidfd that was checked against both, so
-/// that a reused pid is never hit. "Gone" is never inferred from a signal that was sent. A walk reads what is below one
-/// process; a scan reads all of /proc (about 2 ms with 150 processes): where thousands end at once, each with a scan,
-/// that is quadratic. Any thread.
+/// A process is identified by its pid and its start time, and signalled through a pidfd that was checked against
+/// both, so that a reused pid is never hit. "Gone" is never inferred from a sent signal. A walk reads the descendants
+/// of one process; a scan reads all of /proc (about 2 ms with 150 processes): when thousands end at once, each with a
+/// scan, that is quadratic. Any thread.
 #pragma once
 
 #include "os/fd.hpp"
@@ -34,62 +33,63 @@ struct Process {
 };
 
 [[nodiscard]] std::optional<Process> read_process(pid_t pid);
-/// From a line of /proc/PID/stat, in which the name of a program may be anything.
+/// Parses a line of /proc/PID/stat, in which the program's name may contain anything.
 [[nodiscard]] std::optional<Process> parse_process(pid_t pid, std::string_view stat);
-/// Its own, which never changes: read once.
+/// This process, which never changes: read once.
 [[nodiscard]] Process this_process();
 
-/// Every process at this moment, more or less.
+/// All processes; not an atomic snapshot.
 [[nodiscard]] std::vector<Process> all_processes();
-/// Those below `ancestor`, zombies too: they still have to be reaped. Not `except`, nor what is below them. A walk,
-/// made until two in a row agree, as far as they do; a scan where the kernel has no lists of children. It can miss some
-/// while others come and go: whoever ends them asks again until wait(2) says that none is left.
+/// The descendants of `ancestor`, including zombies, which still have to be reaped. Excludes `except` and their
+/// descendants. Walks until two walks in a row agree, up to a bound; scans if the kernel has no lists of children. It
+/// can miss some while processes come and go: a caller that ends them must repeat until wait(2) reports that none is
+/// left.
 [[nodiscard]] std::vector<Process> descendants_of(pid_t ancestor, const std::vector<pid_t>& except = {});
-/// The same by a scan: for those who have no other proof that none is left.
+/// The same by a scan: for callers that have no other proof that none is left.
 [[nodiscard]] std::vector<Process> scan_descendants_of(pid_t ancestor, const std::vector<pid_t>& except = {});
-/// One that belongs to runs: by the mark in its environment, by the cgroup that it is in, or both. A process can empty
-/// its environment; it does not leave its cgroup.
+/// A process that belongs to runs: by the mark in its environment, by its cgroup, or both. A process can empty its
+/// environment, but does not leave its cgroup.
 struct Marked {
   Process process;
   std::vector<std::string> parts;  // the runs, `<id>:<fence>` each, outermost first
-  std::string cgroup;              // its path in cgroup v2; empty where there is none
+  std::string cgroup;              // its cgroup v2 path; empty: none
 };
 struct Marks {
   std::vector<Marked> found;
-  bool complete = true;  // false: for want of descriptors or memory not all could be looked at
+  bool complete = true;  // false: not all could be read, for lack of descriptors or memory
 };
-/// Every living one, whatever its parent. Processes of other users that may not be read are passed over.
+/// Every living one, whatever its parent. Skips processes of other users that may not be read.
 [[nodiscard]] Marks all_marked();
-/// A word of its command line, by number; empty if it has no such word.
+/// A word of its command line, by index; empty: none.
 [[nodiscard]] std::string argument_of(pid_t pid, std::size_t index);
-/// Those whose mark has `run` as a part.
+/// Processes whose mark has `run` as a part.
 [[nodiscard]] std::vector<Process> marked(std::string_view run);
 /// The mark of a run that is started from a process with the mark `outer`, which may be empty.
 [[nodiscard]] std::string mark_beneath(std::string_view outer, std::string_view run);
-/// The children of this process at this moment.
+/// The current children of this process.
 [[nodiscard]] std::vector<pid_t> own_children();
-/// True if this process was told to ignore it, as by nohup(1).
+/// Whether this process ignores the signal, as set by nohup(1).
 [[nodiscard]] bool ignores(int signal) noexcept;
 /// The parts of a mark, outermost first.
 [[nodiscard]] std::vector<std::string> mark_parts(std::string_view mark);
 
-/// False when it is gone already or another process has its pid.
+/// False if it is already gone or another process has its pid.
 bool signal_process(const Process& process, int signal) noexcept;
-/// To each; a polite signal is followed by SIGCONT, for a stopped process would not see it.
+/// Signals each; a catchable signal is followed by SIGCONT, because a stopped process would not receive it.
 void signal_all(const std::vector<Process>& processes, int signal) noexcept;
 
-/// The calling process becomes the parent of every orphan below it. It also stops to ignore SIGCHLD, which a caller may
-/// have left to us: the kernel would then reap by itself, and what wait(2) says would be worth nothing.
+/// Makes this process the parent of every orphan below it. Also stops ignoring SIGCHLD, which it may have inherited:
+/// the kernel would then reap by itself, and wait(2) would prove nothing.
 bool become_subreaper() noexcept;
-/// What wait(2) says of one's own children. `status` is set when `watched` is among the reaped.
+/// The result of wait(2) for own children. `status` is set when `watched` is among the reaped.
 struct Reaped {
-  bool any_left = false;  ///< children live on; false is the proof that a subreaper has no descendant
+  bool any_left = false;  ///< children are alive; false proves that a subreaper has no descendant
   std::optional<int> status;
 };
 [[nodiscard]] Reaped reap_all(pid_t watched) noexcept;
-/// The wait status of one child, if it has ended; it is reaped then.
+/// The wait status of one child if it has ended, which is then reaped.
 [[nodiscard]] std::optional<int> try_reap(pid_t child) noexcept;
-/// The same, waiting for it: only for a child that was killed.
+/// The same, blocking: only for a child that was killed.
 int blocking_reap(pid_t child) noexcept;
 
 }  // namespace stint::os

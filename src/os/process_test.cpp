@@ -1,4 +1,4 @@
-// What /proc says, and whom a signal hits.
+// Reading /proc, and signalling the right process.
 #include "os/process.hpp"
 
 #include "os/spawn.hpp"
@@ -28,7 +28,7 @@ pid_t sleeper() {
   return spawn(options).value();
 }
 
-TEST(ProcessStat, is_read_behind_the_last_bracket_of_the_name) {
+TEST(ProcessStat, is_parsed_after_the_last_bracket_of_the_name) {
   for (const std::string name : {"(sh)", "(a b)", "(a) (b)", "(a) R 1 1 (b)", "())", "(\n)", "()"}) {
     const auto process = parse_process(7, "7 " + name + kAfterName);
     ASSERT_TRUE(process) << name;
@@ -56,7 +56,7 @@ TEST(ProcessStat, garbage_never_crashes) {
   }));
 }
 
-TEST(ProcessStat, a_program_may_call_itself_anything) {
+TEST(ProcessStat, a_program_name_may_contain_anything) {
   char before[16] = {};
   ::prctl(PR_GET_NAME, before);
   ::prctl(PR_SET_NAME, ") R 1 1 (");
@@ -90,10 +90,10 @@ TEST(Marks, are_found_by_whole_parts_only) {
   blocking_reap(child);
 }
 
-TEST(Signals, hit_no_process_that_only_has_the_number) {
+TEST(Signals, hit_no_process_with_a_reused_pid) {
   const pid_t child = sleeper();
   Process other = read_process(child).value();
-  other.start += 1;  // as if the number had been given to another
+  other.start += 1;  // as if the pid had been reused
   EXPECT_FALSE(signal_process(other, SIGKILL));
   EXPECT_FALSE(try_reap(child));
   EXPECT_TRUE(signal_process(read_process(child).value(), SIGKILL));
@@ -101,7 +101,7 @@ TEST(Signals, hit_no_process_that_only_has_the_number) {
   EXPECT_FALSE(signal_process(other, SIGKILL));
 }
 
-/// What the test process started, and what became its own: ended and reaped with the test.
+/// Descendants of the test process: ended and reaped with the test.
 class Descendants : public testing::Test {
  protected:
   Descendants() { become_subreaper(); }
@@ -124,7 +124,7 @@ class Descendants : public testing::Test {
     for (const Process& process : processes) EXPECT_TRUE(pids.insert(process.pid).second) << "twice: " << process.pid;
     return pids;
   }
-  /// Waits until so many are below, and the walk and the scan agree who they are.
+  /// Waits until there are this many, and walk and scan agree.
   static Pids below(pid_t ancestor, std::size_t count, const std::vector<pid_t>& except = {}) {
     Pids walked, scanned;
     for (int tries = 0; tries < 10'000; ++tries) {
@@ -160,10 +160,10 @@ TEST_F(Descendants, of_every_thread_are_found) {
   EXPECT_EQ(below(::getpid(), 1), Pids{child});
   seen.set_value();
   parent.join();
-  EXPECT_EQ(below(::getpid(), 1), Pids{child}) << "another thread has it now";
+  EXPECT_EQ(below(::getpid(), 1), Pids{child}) << "another thread is its parent now";
 }
 
-TEST_F(Descendants, are_there_until_they_are_reaped) {
+TEST_F(Descendants, are_listed_until_they_are_reaped) {
   const pid_t child = shell("exit 3");
   siginfo_t info{};
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
@@ -174,12 +174,12 @@ TEST_F(Descendants, are_there_until_they_are_reaped) {
   below(::getpid(), 0);
 }
 
-TEST_F(Descendants, of_one_that_is_gone_are_ours) {
+TEST_F(Descendants, of_an_ended_process_become_own_children) {
   blocking_reap(shell("sleep 60 & setsid sleep 60 & (setsid sh -c 'sleep 60 & exit' &) & wait $!"));
   const auto is_ours = [](const Process& process) { return process.parent == ::getpid(); };
   std::vector<Process> left;
   for (int tries = 0; tries < 10'000; ++tries) {
-    (void)reap_all(0);  // those in the middle are ours, too, when they go
+    (void)reap_all(0);  // those in the middle become own children when their parents end
     left = descendants_of(::getpid());
     if (left.size() == 3 && std::ranges::all_of(left, is_ours)) break;
   }
@@ -187,7 +187,7 @@ TEST_F(Descendants, of_one_that_is_gone_are_ours) {
   EXPECT_TRUE(std::ranges::all_of(left, is_ours));
 }
 
-TEST_F(Descendants, are_all_found_in_the_end_although_others_come_and_go) {
+TEST_F(Descendants, are_all_found_while_others_come_and_go) {
   const Pids stay = {sleeper(), sleeper(), sleeper()};
   const pid_t restless = shell("while :; do (sleep 0 & sleep 0 & wait) & wait; done");
   for (int looks = 0; looks < 200; ++looks) {
@@ -200,7 +200,7 @@ TEST_F(Descendants, are_all_found_in_the_end_although_others_come_and_go) {
   EXPECT_EQ(read_process(restless).value().parent, ::getpid());
 }
 
-TEST(Subreaper, hears_of_its_children_although_the_caller_ignored_them) {
+TEST(Subreaper, reaps_its_children_although_sigchld_was_ignored) {
   ::signal(SIGCHLD, SIG_IGN);
   EXPECT_TRUE(ignores(SIGCHLD));
   EXPECT_TRUE(become_subreaper());

@@ -1,5 +1,5 @@
-/// Random numbers of the kernel, good enough for keys. It is asked for many at once: a call for each would be a tenth
-/// of what a run costs. Thread-safe: the reactor and the store's threads draw from the same one.
+/// Random numbers of the kernel, suitable for keys. Reads many at once: a call for each would be a tenth of the cost
+/// of a run. Thread-safe: the reactor and the store's threads share one instance.
 #pragma once
 
 #include <array>

@@ -30,11 +30,11 @@ TEST(Random, every_bit_is_set_in_half_of_them) {
     const std::uint64_t number = random();
     for (std::size_t bit = 0; bit < set.size(); ++bit) set[bit] += static_cast<int>((number >> bit) & 1U);
   }
-  // Ten standard deviations from the middle: not once in the life of this test.
+  // Ten standard deviations from the middle: practically never.
   for (const int count : set) EXPECT_NEAR(count, kMany / 2, 500);
 }
 
-TEST(Random, keeps_nothing_of_what_it_gave) {
+TEST(Random, keeps_no_copy_of_drawn_numbers) {
   Random random;
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t given = random();
@@ -46,8 +46,8 @@ TEST(Random, keeps_nothing_of_what_it_gave) {
   }
 }
 
-/// Ids and tokens are drawn by the reactor's thread and by the store's: without a lock two of them get one number, or
-/// read beyond the buffer.
+/// The reactor's thread and the store's draw ids and tokens: without a lock two of them get one number, or read
+/// beyond the buffer.
 TEST(Random, threads_that_draw_at_once_get_different_numbers) {
   constexpr std::size_t kThreads = 4, kEach = 50'000;
   Random random;
@@ -65,7 +65,7 @@ TEST(Random, threads_that_draw_at_once_get_different_numbers) {
   for (const std::vector<std::uint64_t>& mine : drawn) all.insert(all.end(), mine.begin(), mine.end());
   std::ranges::sort(all);
   EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
-  EXPECT_NE(all.front(), 0U);  // what was taken already is zero
+  EXPECT_NE(all.front(), 0U);  // taken numbers are zeroed
 }
 
 }  // namespace

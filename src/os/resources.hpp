@@ -1,4 +1,4 @@
-/// What is left on this host, and its name.
+/// Free resources of this host, and its name.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace stint::os {
 
-/// MemAvailable of /proc/meminfo, in bytes; 0 if it can't be read.
+/// MemAvailable of /proc/meminfo, in bytes; 0 if it cannot be read.
 [[nodiscard]] std::uint64_t memory_available();
 
 struct Descriptors {
@@ -15,9 +15,10 @@ struct Descriptors {
 };
 /// Of this process.
 [[nodiscard]] Descriptors descriptors();
-/// As many as the system lets us have.
+/// Raises the limit to the maximum that the system allows.
 void raise_descriptor_limit() noexcept;
-/// How many it were before that; 0: it was not raised. Programs that we start get as many: some go through all of them.
+/// The limit before that; 0: not raised. Started programs get this one, as some iterate over all possible
+/// descriptors.
 [[nodiscard]] std::uint64_t descriptor_limit_before() noexcept;
 /// For a child before it executes.
 void set_descriptor_limit(std::uint64_t limit) noexcept;

@@ -1,9 +1,8 @@
 // Invariants
-// 1. A record is written after the lock and before anything is started; it is erased under the lock, when the work is
-// gone.
-// 2. Re-locking one's own open file does nothing; it fails if the other keeper has released the slot and a stranger
-// holds
-//    it by now. So a new owner's record is never touched.
+// 1. A record is written after the lock and before any work starts; it is erased under the lock, when the work is
+//    gone.
+// 2. Locking one's own open file again does nothing; it fails if the other keeper has released the slot and another
+//    process holds it now. So a new owner's record is never touched.
 #include "os/slot_file.hpp"
 
 #include "os/cgroup.hpp"
@@ -22,8 +21,9 @@ namespace {
 
 constexpr std::string_view kSignature = "stint";
 constexpr std::string_view kBlanks = " \n";
-constexpr std::string_view kLabelField = " label=";      // the last: what people wrote is not looked through for others
-constexpr std::uint64_t kInitialNamespace = 0xEFFFFFFC;  // of pids, as the kernel numbers it: it sees all others
+constexpr std::string_view kLabelField = " label=";  // the last field: user text is not searched for other fields
+constexpr std::uint64_t kInitialNamespace =
+    0xEFFFFFFC;  // inode of the kernel's initial pid namespace, which sees all others
 
 /// The value of ` key=`, up to the next space; the label goes to the end of the line.
 std::string_view field(std::string_view record, std::string_view key) {
@@ -41,7 +41,7 @@ std::string_view read_text(int fd, char (&buffer)[kSlotRecordMax]) noexcept {
   return {buffer, got > 0 ? static_cast<std::size_t>(got) : 0};
 }
 
-/// Blanks over the record, if it is that of `run`.
+/// Overwrites the record with blanks if it is that of `run`.
 void erase(int fd, std::string_view run) noexcept {
   char text[kSlotRecordMax];
   const std::string_view found = read_text(fd, text);
@@ -144,14 +144,14 @@ std::string boot_id() {
 std::string boot_clock_id() {
   std::string id = boot_id();
   struct stat status{};
-  const bool known = ::stat("/proc/self/ns/time", &status) == 0;  // else the kernel has none
+  const bool known = ::stat("/proc/self/ns/time", &status) == 0;  // otherwise the kernel has no time namespaces
   if (!id.empty() && known) id += "-" + std::to_string(status.st_ino);
   return id;
 }
 
 bool can_see(const SlotRecord& record) {
   const std::uint64_t here = pid_namespace();
-  // None: no Stint wrote it so, and a made-up record must not hold a slot for ever.
+  // 0: not written by Stint; an invented record must not hold a slot forever.
   return record.namespace_id == here || record.namespace_id == 0 || here == kInitialNamespace;
 }
 
@@ -184,14 +184,14 @@ Result<LockState> probe_lock(const std::string& path) {
   };
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!file && errno == ENOENT) return LockState::missing;
-  if (!file) return unknown(system_error("cannot tell whether " + path + " is locked"));
+  if (!file) return unknown(system_error("cannot check whether " + path + " is locked"));
   struct stat status{};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return unknown({Errc::denied, "cannot tell whether " + path + " is locked: it is not a regular file. Remove it"});
+    return unknown({Errc::denied, "cannot check whether " + path + " is locked: it is not a regular file. Remove it"});
   }
   while (::flock(file.get(), LOCK_SH | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return LockState::held;
-    if (errno != EINTR) return unknown(system_error("cannot tell whether " + path + " is locked"));
+    if (errno != EINTR) return unknown(system_error("cannot check whether " + path + " is locked"));
   }
   return LockState::free;
 }
@@ -201,7 +201,7 @@ void erase_slot_record(int fd) noexcept { (void)!::ftruncate(fd, 0); }
 void release_slot(int fd, std::string_view run) noexcept {
   if (!try_lock_slot(fd)) return;
   erase(fd, run);
-  const Fd bell = reopen_for_write(fd);
+  const Fd waker = reopen_for_write(fd);
   unlock_slot(fd);
 }
 
@@ -213,8 +213,8 @@ void release_slot(Fd slot, std::string_view run) noexcept {
 
 namespace {
 
-/// Whether that user has a process that is no older than the record's taker: the work is younger than that. Its marks
-/// can't be read, so any of them may be a part of it.
+/// Whether that user has a process that is not older than the taker of the slot, as its work is younger. The marks of
+/// such a process cannot be read, so any of them may belong to the work.
 bool may_be_theirs(const SlotRecord& record) {
   for (const Process& process : all_processes()) {
     if (process.is_zombie() || process.start < record.start) continue;
@@ -227,7 +227,7 @@ bool may_be_theirs(const SlotRecord& record) {
 
 }  // namespace
 
-bool is_anothers(const SlotRecord& record) noexcept {
+bool is_other_users(const SlotRecord& record) noexcept {
   const uid_t self = ::geteuid();
   return self != 0 && record.user && *record.user != self;
 }
@@ -236,22 +236,23 @@ bool may_be_alive(const SlotRecord& record, const Marks& marks) {
   if (record.run.empty()) return false;
   if (!record.boot.empty() && record.boot != boot_id()) return false;
   if (!can_see(record)) return true;
-  if (is_anothers(record)) return may_be_theirs(record);
+  if (is_other_users(record)) return may_be_theirs(record);
   if (is_cgroup_of(record.cgroup, record.run) && is_populated(record.cgroup)) return true;
   return !left_of(record, marks).none();
 }
 
 Swept sweep(const SlotRecord& record) {
   if (record.run.empty()) return Swept::gone;
-  if (!record.boot.empty() && record.boot != boot_id()) return Swept::gone;  // the machine was started anew since
+  if (!record.boot.empty() && record.boot != boot_id()) return Swept::gone;  // the machine was rebooted since
   if (!can_see(record)) return Swept::unseen;
-  if (is_anothers(record)) return may_be_theirs(record) ? Swept::unseen : Swept::gone;
+  if (is_other_users(record)) return may_be_theirs(record) ? Swept::unseen : Swept::gone;
   const bool has_cgroup = is_cgroup_of(record.cgroup, record.run);
   if (has_cgroup) {
     kill_cgroup(record.cgroup);
     if (is_populated(record.cgroup)) return Swept::ending;
   }
-  // A process may be born behind the back of one walk. An empty cgroup bears none: one walk finds who has left it.
+  // A single walk can miss a process that is just being created. An empty cgroup creates none: one walk finds a
+  // process that has left it.
   for (int walks = has_cgroup ? 1 : 2; walks > 0; --walks) {
     const Left left = left_of(record, all_marked());
     signal_all(left.processes, SIGKILL);

@@ -1,4 +1,4 @@
-// Records of slots: ours, and what others have written there.
+// Records of slots: Stint's own, and texts of other programs.
 #include "os/slot_file.hpp"
 
 #include "os/cgroup.hpp"
@@ -71,7 +71,7 @@ TEST(SlotRecord, is_one_printable_line_within_its_bound) {
   EXPECT_EQ(to_text(record, 20).size(), 20U);
 }
 
-TEST(SlotRecord, what_others_write_is_none) {
+TEST(SlotRecord, texts_of_other_programs_are_not_records) {
   for (const std::string_view text : {"", "stint", "stin", "stinted run=a", "4711\n", " stint run=a", "\0\0\0"}) {
     EXPECT_FALSE(parse_slot_record(text)) << text;
   }
@@ -124,7 +124,7 @@ TEST(SlotFile, a_release_erases_only_its_own_record) {
   EXPECT_TRUE(try_lock_slot(other.get()));
 }
 
-TEST(SlotFile, a_release_leaves_a_new_owner_alone) {
+TEST(SlotFile, a_release_does_not_touch_a_new_owner) {
   const TestFolder folder;
   const Fd old = open_shared_file(folder / "x.0.lock", 0600).value();
   const Fd owner = open_shared_file(folder / "x.0.lock", 0600).value();
@@ -136,25 +136,25 @@ TEST(SlotFile, a_release_leaves_a_new_owner_alone) {
   EXPECT_EQ(std::ranges::count(flocked_inodes(), inode_of(owner.get())), 1);
 }
 
-TEST(Sweep, knows_what_can_be_alive) {
+TEST(Sweep, reports_which_work_may_be_alive) {
   SlotRecord record = sample();
   record.cgroup.clear();
   record.boot = boot_id();
   record.namespace_id = pid_namespace();
-  EXPECT_EQ(sweep(record), Swept::gone) << "nobody carries that mark";
+  EXPECT_EQ(sweep(record), Swept::gone) << "no process carries that mark";
   record.namespace_id = 0;
-  EXPECT_EQ(sweep(record), Swept::gone) << "no Stint wrote it so";
+  EXPECT_EQ(sweep(record), Swept::gone) << "not written by Stint";
   record.boot = "another";
   record.namespace_id = 1;
-  EXPECT_EQ(sweep(record), Swept::gone) << "the machine was started anew";
+  EXPECT_EQ(sweep(record), Swept::gone) << "the machine was rebooted";
   record.run.clear();
   EXPECT_EQ(sweep(record), Swept::gone);
 }
 
-TEST(Cgroup, a_path_out_of_a_file_is_not_trusted) {
+TEST(Cgroup, a_path_read_from_a_file_is_not_trusted) {
   const TestFolder folder;
   std::filesystem::create_directory(folder / "stint-a:1");
-  EXPECT_FALSE(is_cgroup_of(folder / "stint-a:1", "a:1")) << "a folder, but no cgroup";
+  EXPECT_FALSE(is_cgroup_of(folder / "stint-a:1", "a:1")) << "a folder, but not a cgroup";
   EXPECT_FALSE(is_cgroup_of("/sys/fs/cgroup", ""));
   EXPECT_FALSE(is_cgroup_of("stint-a:1", "a:1"));
   EXPECT_FALSE(is_cgroup_of("/sys/fs/cgroup/stint-a/../x", "a/../x"));
@@ -165,22 +165,22 @@ TEST(Cgroup, a_path_out_of_a_file_is_not_trusted) {
   ASSERT_TRUE(make_cgroup(cgroup_path(real, "inner:1")));
   EXPECT_TRUE(is_cgroup_of(real, "unit-test:" + std::to_string(::getpid())));
   remove_cgroup(real);
-  EXPECT_FALSE(std::filesystem::exists(real)) << "with those of nested runs";
+  EXPECT_FALSE(std::filesystem::exists(real)) << "including those of nested runs";
 }
 
-TEST(ProbeLock, tells_missing_free_and_held_and_disturbs_neither) {
+TEST(ProbeLock, distinguishes_missing_free_and_held_without_side_effects) {
   const TestFolder folder;
   const std::string path = folder / "x.lock";
   EXPECT_EQ(probe_lock(path).value(), LockState::missing);
   const Fd holder = open_shared_file(path, 0600).value();
   EXPECT_EQ(probe_lock(path).value(), LockState::free);
-  ASSERT_TRUE(try_lock_slot(holder.get())) << "a probe keeps nothing";
+  ASSERT_TRUE(try_lock_slot(holder.get())) << "a probe keeps no lock";
   EXPECT_EQ(probe_lock(path).value(), LockState::held);
   unlock_slot(holder.get());
   EXPECT_EQ(probe_lock(path).value(), LockState::free);
 }
 
-TEST(ProbeLock, what_it_can_not_look_at_is_an_error_and_proves_nothing) {
+TEST(ProbeLock, a_failed_check_is_an_error_and_proves_nothing) {
   const TestFolder folder;
   ASSERT_EQ(::symlink("elsewhere", (folder / "link").c_str()), 0);
   ASSERT_EQ(::mkdir((folder / "folder").c_str(), 0700), 0);

@@ -23,7 +23,7 @@ class Actions {
   ~Actions() { ::posix_spawn_file_actions_destroy(&actions_); }
   Actions(const Actions&) = delete;
   Actions& operator=(const Actions&) = delete;
-  /// The same number twice is how POSIX takes close-on-exec away.
+  /// In POSIX, the same number twice clears close-on-exec.
   void put(int ours, int theirs) noexcept { ::posix_spawn_file_actions_adddup2(&actions_, ours, theirs); }
   void go_to(const std::string& directory) noexcept {
     ::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str());
@@ -72,7 +72,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return result;
 }
 
-/// What main() was given: the kernel shows these bytes to others.
+/// The memory of argv: the kernel shows these bytes to other processes.
 struct CommandLine {
   char* begin = nullptr;
   std::size_t size = 0;
@@ -82,13 +82,13 @@ CommandLine command_line;
 void show_command_line(const std::vector<std::string>& words) noexcept {
   std::string text;
   for (const std::string& word : words) text += word + '\0';
-  text.resize(command_line.size);  // with zeros, or cut
+  text.resize(command_line.size);  // padded with zeros, or cut
   if (command_line.size == 0) return;
   text.back() = 0;
   std::ranges::copy(text, command_line.begin);
 }
 
-/// What an exec does to signals: handlers are gone, the ignored stay ignored.
+/// Like exec: resets handlers, keeps ignored signals.
 void forget_handlers() noexcept {
   for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction now{};
@@ -97,7 +97,7 @@ void forget_handlers() noexcept {
   }
 }
 
-/// The open descriptors above the standard streams; an errno if they can't be listed.
+/// The open descriptors above the standard streams; an errno if they cannot be listed.
 struct OpenDescriptors {
   std::vector<int> found;
   int error = 0;
@@ -114,7 +114,7 @@ OpenDescriptors open_descriptors() {
   return open;
 }
 
-/// What an exec does to descriptors.
+/// Like exec: closes the close-on-exec descriptors.
 void close_private_descriptors(const std::vector<int>& keep) {
   for (const int fd : open_descriptors().found) {
     const int flags = ::fcntl(fd, F_GETFD);
@@ -122,7 +122,7 @@ void close_private_descriptors(const std::vector<int>& keep) {
   }
 }
 
-constexpr std::size_t kShown = 40;  // of an argument
+constexpr std::size_t kShown = 40;  // shown bytes of an argument
 
 std::string_view variable(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
@@ -139,15 +139,16 @@ Result<pid_t> spawn(const SpawnOptions& options) {
                                   pointers(options.argv).data(), pointers(options.environment).data());
   if (error == E2BIG) {
     const auto longest = std::ranges::max_element(options.argv, {}, &std::string::size);
-    return fail(Errc::invalid, "a process can't be started with so much text: '" + longest->substr(0, kShown) +
-                                   "…' is an argument of " + std::to_string(longest->size()) + " bytes");
+    return fail(Errc::invalid, "cannot start a process: its arguments are too long. The longest, '" +
+                                   longest->substr(0, kShown) + "…', has " + std::to_string(longest->size()) +
+                                   " bytes");
   }
   if (error != 0) return fail(system_error("cannot start " + options.program, error));
   return pid;
 }
 
 Result<pid_t> spawn_copy(const SpawnOptions& options, const std::function<int()>& body) {
-  STINT_ASSERT(options.directory.empty());  // it would have to be told if that fails
+  STINT_ASSERT(options.directory.empty());  // a failure could not be reported
   const pid_t pid = ::fork();
   if (pid < 0) return fail(system_error("cannot start a process"));
   if (pid > 0) return pid;
@@ -191,7 +192,7 @@ int close_others(std::vector<int> keep) {
   }
   closed = ::close_range(from, ~0U, 0) == 0 && closed;
   if (closed) return 0;
-  // Linux before 5.9, or a filter of system calls that does not know it.
+  // Linux before 5.9, or a seccomp filter without it.
   const OpenDescriptors open = open_descriptors();
   for (const int fd : open.found) {
     if (!std::ranges::binary_search(keep, fd)) ::close(fd);

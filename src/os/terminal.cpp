@@ -32,7 +32,7 @@ RawTerminal::~RawTerminal() {
   if (!control_) return;
   termios mode{};
   std::memcpy(&mode, before_.data(), sizeof(mode));
-  tcsetattr(control_.get(), TCSAFLUSH, &mode);  // what was typed and not read is not for the shell
+  tcsetattr(control_.get(), TCSAFLUSH, &mode);  // drops unread input, which is not for the shell
 }
 
 bool RawTerminal::begin() noexcept {

@@ -1,4 +1,5 @@
-/// What a program must know of the terminal before it draws on it. Asked, never cached: a window changes its size.
+/// The state of the terminal for programs that draw on it. Read on each call, never cached: a window changes its
+/// size.
 #pragma once
 
 #include "os/fd.hpp"
@@ -17,11 +18,11 @@ struct TerminalSize {
   friend bool operator==(const TerminalSize&, const TerminalSize&) = default;
 };
 
-/// Nothing if `descriptor` is no terminal. A terminal that does not tell its size (a serial line) counts as 80 × 24.
+/// None if `descriptor` is not a terminal. A terminal without a known size (a serial line) counts as 80 × 24.
 [[nodiscard]] std::optional<TerminalSize> terminal_size(int descriptor) noexcept;
 
-/// The terminal of this process, read key by key and without an echo, as long as this lives. Ctrl-C stays a signal;
-/// Ctrl-Z is off, since a stopped program could give nothing back.
+/// Reads the terminal of this process key by key and without echo, during its lifetime. Ctrl-C stays a signal; Ctrl-Z
+/// is off, because a stopped program could not restore the terminal.
 class RawTerminal {
  public:
   /// None: there is no terminal.
@@ -30,14 +31,14 @@ class RawTerminal {
   RawTerminal& operator=(RawTerminal&&) = delete;
   ~RawTerminal();
 
-  /// A descriptor of its own, not blocking: what the shell has stays as it is. Once.
+  /// A separate non-blocking descriptor: the shell's is unchanged. Call it once.
   [[nodiscard]] int release_input() noexcept { return input_.release(); }
 
  private:
   explicit RawTerminal(Fd input, Fd control) noexcept : input_(std::move(input)), control_(std::move(control)) {}
   bool begin() noexcept;
   Fd input_, control_;
-  std::array<std::byte, 64> before_{};  // termios, which no header of ours shows
+  std::array<std::byte, 64> before_{};  // termios, to keep its header out of this one
 };
 
 /// The variable's value; empty if it is not set.

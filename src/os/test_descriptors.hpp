@@ -1,9 +1,9 @@
-/// For tests of what happens without file descriptors.
+/// For tests without free file descriptors.
 #pragma once
 
 namespace stint::os {
 
-// UBSan looks at memory through a pipe(2); without a descriptor for that, it takes every object for a broken one.
+// UBSan checks memory through a pipe(2); without a descriptor for that, it reports every object as broken.
 #if __has_feature(undefined_behavior_sanitizer)
 inline constexpr bool kSanitizerNeedsDescriptors = true;
 #else

@@ -1,4 +1,4 @@
-/// A folder of its own for one test of files, gone when the test is over.
+/// A temporary folder for one test.
 #pragma once
 
 #include <cstdlib>

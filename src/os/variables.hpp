@@ -1,4 +1,4 @@
-/// The environment of this process, all of it at once: read at start and handed down as a value.
+/// The whole environment of this process: read at the start and passed on as a value.
 #pragma once
 
 #include <map>

@@ -8,7 +8,7 @@
 namespace stint::os {
 namespace {
 
-constexpr std::int64_t kStampCoarseMs = 100;  // file systems take the time of the last tick: up to 10 ms ago
+constexpr std::int64_t kStampCoarseMs = 100;  // file systems use the time of the last tick: up to 10 ms ago
 
 }  // namespace
 
@@ -30,7 +30,7 @@ bool Watch::drain() noexcept {
   for (bool more = static_cast<bool>(inotify_); more;) {
     const ssize_t got = ::read(inotify_.get(), events, sizeof events);
     any = any || got > 0;
-    more = got > static_cast<ssize_t>(sizeof events - kEventMax);  // else there was room for another one
+    more = got > static_cast<ssize_t>(sizeof events - kEventMax);  // otherwise there was room for another event
   }
   return any;
 }
@@ -46,7 +46,8 @@ bool DirectoryStamp::is_same(const std::string& path, std::int64_t now_ms) noexc
   seconds_ = status.st_mtim.tv_sec;
   nanoseconds_ = status.st_mtim.tv_nsec;
   const std::int64_t changed_ms = seconds_ * 1000 + nanoseconds_ / 1'000'000;
-  settled_ = nanoseconds_ != 0 && changed_ms + kStampCoarseMs < now_ms;  // no fraction: its clock has none
+  settled_ =
+      nanoseconds_ != 0 && changed_ms + kStampCoarseMs < now_ms;  // no fraction: the file system has no finer clock
   return false;
 }
 

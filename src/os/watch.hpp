@@ -1,5 +1,5 @@
-/// Hears of closes of files, by inotify. One per process: closing an instance takes the kernel 5 to 10 ms, and a user
-/// has 128 of them by default. Made at the first real wait. Where there is none, waiters poll.
+/// Watches closes of files by inotify. One per process: closing an instance takes the kernel 5 to 10 ms, and a user
+/// has 128 of them by default. Created by the first real wait. Without inotify, waiters poll.
 #pragma once
 
 #include "os/fd.hpp"
@@ -11,12 +11,12 @@ namespace stint::os {
 
 class Watch {
  public:
-  /// `allowed` false: as if there were no inotify.
+  /// `allowed` false: as on a host without inotify.
   explicit Watch(bool allowed = true) noexcept : allowed_(allowed) {}
 
-  /// False if there is none to be had.
+  /// False: no inotify instance is available.
   bool start() noexcept;
-  /// A close of a descriptor that could write, or of any.
+  /// Watches closes of writable descriptors, or of all.
   bool add_close_write(const std::string& path) noexcept;
   bool add_close(const std::string& path) noexcept;
   /// True if there was any event since the last call.
@@ -29,11 +29,11 @@ class Watch {
   Fd inotify_;
 };
 
-/// Whether entries of a directory came or went: one system call instead of a walk.
+/// Detects whether entries of a directory were added or removed: one system call instead of a scan.
 class DirectoryStamp {
  public:
-  /// True if it surely has the entries it had at the last call. `now_ms` is a time of the wall clock, now or earlier: a
-  /// change shortly before it may still be followed by one with the same time, so that is not believed.
+  /// True if it certainly has the same entries as at the last call. `now_ms` is a wall time, now or earlier: a change
+  /// shortly before it may be followed by another with the same timestamp, so such a timestamp is not trusted.
   bool is_same(const std::string& path, std::int64_t now_ms) noexcept;
 
  private:

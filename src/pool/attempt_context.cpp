@@ -7,17 +7,17 @@
 namespace stint::pool {
 namespace {
 
-constexpr Duration kWaitShown = std::chrono::milliseconds(1);  // a shorter one is no stretch of a timeline
+constexpr Duration kWaitShown = std::chrono::milliseconds(1);  // a shorter wait is invisible on a timeline
 
 }  // namespace
 
-void AttemptContext::tell(const domain::WorkNews& news) {
+void AttemptContext::publish(const domain::WorkUpdate& update) {
   parts_.job.beat();
-  parts_.recorder.hear(news);
-  if (news.kind != domain::WorkNews::Kind::usage) return;
+  parts_.recorder.record(update);
+  if (update.kind != domain::WorkUpdate::Kind::usage) return;
   Carried& carried = parts_.carried;
   carried.usage = carried.before ? carried.before->usage : Usage();
-  carried.usage += news.usage;
+  carried.usage += update.usage;
   end_if_used_up(carried, parts_.budget);
   used_.notify();
 }
@@ -25,15 +25,14 @@ void AttemptContext::tell(const domain::WorkNews& news) {
 Task<Result<>> AttemptContext::effects_unknown() {
   STINT_CO_TRY(const bool marked, co_await parts_.carried.effects.begin_call());
   if (marked) co_return Result<>();
-  co_return fail(Errc::cancelled, parts_.carried.is_stopped()
-                                      ? "the run was told to stop: " + parts_.carried.stop_text()
-                                      : "another node has taken the run");
+  co_return fail(Errc::cancelled, parts_.carried.is_stopped() ? "the run was stopped: " + parts_.carried.stop_text()
+                                                              : "another node has taken the run");
 }
 
 Task<Result<>> AttemptContext::effects_known() {
   STINT_CO_TRY(const bool marked, co_await parts_.carried.effects.end_call());
   if (marked) co_return Result<>();
-  co_return fail(Errc::unavailable, "the store was not told that the effects are known");
+  co_return fail(Errc::unavailable, "could not record in the store that the effects are known");
 }
 
 Task<Result<Permit>> AttemptContext::acquire(std::string limit, std::uint32_t weight) {
@@ -41,10 +40,11 @@ Task<Result<Permit>> AttemptContext::acquire(std::string limit, std::uint32_t we
   const TimePoint since = executor.now();
   STINT_CO_TRY(Permit permit, co_await parts_.call_limits.acquire(limit, weight));
   if (const Duration waited = executor.now() - since; waited >= kWaitShown) {
-    domain::WorkNews news;
-    news.kind = domain::WorkNews::Kind::span;
-    news.span = domain::Span{.kind = domain::SpanKind::limit, .name = std::move(limit), .length = waited, .usage = {}};
-    tell(news);
+    domain::WorkUpdate update;
+    update.kind = domain::WorkUpdate::Kind::span;
+    update.span =
+        domain::Span{.kind = domain::SpanKind::limit, .name = std::move(limit), .length = waited, .usage = {}};
+    publish(update);
   }
   co_return permit;
 }

@@ -1,5 +1,5 @@
-/// What a work reaches of its worker: its news go to the recorder and to the budgets, its marks of unknown effects to
-/// the store, its calls through the limits of this process. One executor; outlives the work.
+/// What an attempt's work may use of its worker: it passes updates to the recorder and the budgets, marks of unknown
+/// effects to the store, and calls through the limits of this process. One executor; outlives the work.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -24,12 +24,12 @@ class AttemptContext final : public domain::WorkContext {
   };
   explicit AttemptContext(Parts parts) : parts_(parts) {}
 
-  void tell(const domain::WorkNews& news) override;
+  void publish(const domain::WorkUpdate& update) override;
   Task<Result<>> effects_unknown() override;
   Task<Result<>> effects_known() override;
   Task<Result<Permit>> acquire(std::string limit, std::uint32_t weight) override;
 
-  /// Notified when the attempt has reported use.
+  /// Notified when the attempt has reported usage.
   [[nodiscard]] Notification& used() noexcept { return used_; }
 
  private:

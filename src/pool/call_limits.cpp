@@ -10,7 +10,7 @@ Result<> CallLimits::set(const std::string& name, std::uint32_t capacity) {
 Task<Result<Permit>> CallLimits::acquire(std::string name, std::uint32_t weight) {
   const auto limit = limits_.find(name);
   if (limit == limits_.end()) {
-    co_return fail(Errc::invalid, "no limit for calls is named '" + name + "' in this process");
+    co_return fail(Errc::invalid, "this process has no call limit named '" + name + "'");
   }
   co_return co_await limit->second.acquire(weight);
 }

@@ -46,7 +46,7 @@ void Carried::stop(Stop why, std::string text) {
   if (recorder_ != nullptr) recorder_->hurry();
   if (work_ == nullptr) return;
   work_->end(outcome_of(why), text);
-  if (first && why == Stop::fenced) work_->end(outcome_of(why), std::move(text));  // there is no time to be polite
+  if (first && why == Stop::fenced) work_->end(outcome_of(why), std::move(text));  // the second call skips the grace
 }
 
 void Carried::work_is_over() {
@@ -57,7 +57,7 @@ void Carried::work_is_over() {
 Carried::Reachable::Reachable(Carried& carried, domain::Work& work, Recorder& recorder) : carried_(carried) {
   carried_.work_ = &work;
   carried_.recorder_ = &recorder;
-  // A stop may have come while the work could not be reached.
+  // A stop may have been requested before the work was reachable.
   if (carried_.is_stopped()) work.end(outcome_of(carried_.stop_), carried_.stop_text_);
 }
 

@@ -1,5 +1,5 @@
-/// A run that this node has: from the claim until the store has answered what became of it. Requests to stop it go
-/// through here; the work then ends in its own way. One executor.
+/// A run that this node carries, from its claim until the store has answered its settlement. Requests to stop the run
+/// go through here and reach its work. One executor.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -20,15 +20,15 @@ namespace stint::pool {
 class Carried;
 class Recorder;
 
-/// By id and fence: while the store's answer to the end of one attempt is on its way, the next may be here already.
-/// The id is that of the run itself, as long as it is carried.
+/// The runs that this node carries, by id and fence: while the settlement of one attempt waits for its answer, this
+/// node may already carry the next attempt of the same run. A key refers to the id inside its `Carried`.
 class CarriedRuns {
  public:
   using Key = std::pair<std::string_view, std::int64_t>;
   [[nodiscard]] const std::map<Key, Carried*>& all() const noexcept { return all_; }
-  /// The newest attempt of a run; null: none is here.
+  /// The newest attempt of a run; null: this node carries none.
   [[nodiscard]] Carried* find(std::string_view id) const;
-  /// Notified when a run was taken or let go, or its work is over.
+  /// Notified when a run is taken, when its work is over and when it is settled.
   [[nodiscard]] Notification& moved() noexcept { return moved_; }
 
  private:
@@ -51,21 +51,21 @@ class Carried {
   Carried(const Carried&) = delete;
   Carried& operator=(const Carried&) = delete;
 
-  /// Begins to end it; a second call hurries. `fenced`: another node has the run, or will: nothing this attempt reports
-  /// counts.
+  /// Begins to end the work; a second call skips its grace period. `fenced`: another node owns the run, or will, and
+  /// the store rejects what this attempt writes.
   void stop(Stop why, std::string text);
   [[nodiscard]] Stop stopped() const noexcept { return stop_; }
   [[nodiscard]] bool is_stopped() const noexcept { return stop_ != Stop::none; }
   [[nodiscard]] bool is_fenced() const noexcept { return stop_ == Stop::fenced; }
   [[nodiscard]] const std::string& stop_text() const noexcept { return stop_text_; }
-  /// Nothing of its work is alive, and its permits are free: it only has to be recorded.
+  /// Nothing of the work is alive and its permits are released. Only the settlement is left to do.
   [[nodiscard]] bool is_work_over() const noexcept { return work_over_; }
   void work_is_over();
   [[nodiscard]] bool is_ending() const { return work_ != nullptr && work_->is_ending(); }
-  /// What its work waits for: to begin, to end, or for the network. For people; empty: it is at work.
+  /// What the work waits for: to begin, to end, or for the network. For people; empty: it does not wait.
   [[nodiscard]] std::string waits_for() const { return work_ == nullptr ? std::string() : work_->waits_for(); }
 
-  /// A stop reaches work and recorder as long as this exists.
+  /// While this exists, stop() reaches the work and its recorder.
   class Reachable {
    public:
     Reachable(Carried& carried, domain::Work& work, Recorder& recorder);
@@ -83,16 +83,16 @@ class Carried {
   const store::RunNumber run;
   const std::int64_t fence;
   const std::uint32_t attempt;
-  Usage usage;         ///< of all attempts, as far as is known
-  std::string worker;  ///< of the pool; empty: it waits for one
+  Usage usage;         ///< of all attempts, as far as it was reported
+  std::string worker;  ///< of the pool; empty: the run waits for a worker
 
-  // What the steps of the attempt share.
+  // Shared by the steps of the attempt.
   std::unique_ptr<domain::RunMemo> before;             ///< what earlier attempts left; null: there were none
-  std::vector<domain::RunInput::BudgetAbove> budgets;  ///< its own as well, if tokens or cost are bounded
+  std::vector<domain::RunInput::BudgetAbove> budgets;  ///< of the runs above, and its own if it bounds tokens or cost
   std::string trace;
-  std::string error_before;            ///< of the attempt before
-  bool resumable = false;              ///< by other nodes, from what the store has
-  bool conversation_may_miss = false;  ///< the one to continue: its id was chosen, and perhaps it never began
+  std::string error_before;                 ///< of the previous attempt
+  bool resumable = false;                   ///< another node could continue it from what the store has
+  bool conversation_may_not_exist = false;  ///< the one to continue: its id was chosen, but it may never have begun
   EffectsMark effects;
 
  private:
@@ -104,7 +104,7 @@ class Carried {
   bool work_over_ = false;
 };
 
-/// What the outcome of a stopped attempt is.
+/// The outcome of an attempt that was stopped.
 [[nodiscard]] OutcomeKind outcome_of(Carried::Stop stop) noexcept;
 
 }  // namespace stint::pool

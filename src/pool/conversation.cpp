@@ -1,6 +1,6 @@
 #include "pool/conversation.hpp"
 
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 
 #include <utility>
 
@@ -12,11 +12,11 @@ constexpr std::uint32_t kNotesPage = 500;
 }  // namespace
 
 Task<Result<>> ConversationRecord::recall(const store::Claim& claim, domain::OnCrash on_crash, Carried& carried) {
-  BackOff back_off;
+  StoreBackoff backoff;
   while (true) {
     Result<> recalled = co_await recall_once(claim, on_crash, carried);
-    if (recalled || !BackOff::may_ask_again(recalled.error()) || carried.is_stopped()) co_return recalled;
-    if (!co_await back_off.wait(health_)) co_return recalled;
+    if (recalled || !StoreBackoff::may_retry(recalled.error()) || carried.is_stopped()) co_return recalled;
+    if (!co_await backoff.wait(health_)) co_return recalled;
   }
 }
 
@@ -33,7 +33,7 @@ Task<Result<>> ConversationRecord::recall_once(const store::Claim& claim, domain
   co_return co_await find_last(claim, carried);
 }
 
-/// A conversation that was under way when its node died is in the notes only.
+/// Only the notes have the conversation of an attempt whose node died.
 Task<Result<>> ConversationRecord::find_last(const store::Claim& claim, Carried& carried) {
   domain::RunMemo& memo = *carried.before;
   std::int64_t after = 0;
@@ -42,7 +42,7 @@ Task<Result<>> ConversationRecord::find_last(const store::Claim& claim, Carried&
     for (const store::Event& event : page) {
       if (event.cause == kNoteConversation || event.cause == kNoteChosen) {
         memo.conversation = run_codec_.read_note(event.data);
-        carried.conversation_may_miss = event.cause == kNoteChosen;
+        carried.conversation_may_not_exist = event.cause == kNoteChosen;
       }
       after = event.seq;
     }
@@ -76,12 +76,12 @@ Task<bool> ConversationRecord::keep(const Carried& carried, std::string_view con
 Task<bool> ConversationRecord::keep_note(const Carried& carried, std::string_view cause, std::string_view conversation,
                                          bool (Carried::*gives_up)() const noexcept) {
   const std::string data = run_codec_.write_note(conversation);
-  BackOff back_off;
+  StoreBackoff backoff;
   while (!(carried.*gives_up)()) {
     const auto kept = co_await store_.note(carried.owner, carried.run, carried.fence, std::string(cause), data);
     if (kept) co_return *kept;
-    if (!BackOff::may_ask_again(kept.error()) && !BackOff::is_before_a_beat(kept.error())) break;
-    if (!co_await back_off.wait(health_)) break;
+    if (!StoreBackoff::may_retry(kept.error()) && !StoreBackoff::awaits_heartbeat(kept.error())) break;
+    if (!co_await backoff.wait(health_)) break;
   }
   co_return false;
 }

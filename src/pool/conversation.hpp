@@ -1,4 +1,4 @@
-/// The conversation of a run in the store: by it the next attempt continues, on this node or another.
+/// Stores the conversation of a run, with which the next attempt continues, on this node or another. One executor.
 #pragma once
 
 #include "pool/carried.hpp"
@@ -16,14 +16,14 @@ class ConversationRecord {
   ConversationRecord(store::Store& store, StoreHealth& health, const RunCodec& run_codec)
       : store_(store), health_(health), run_codec_(run_codec) {}
 
-  /// Reads what earlier attempts left, into `carried`. Repeated until the store answers or the run is stopped.
+  /// Reads what earlier attempts left, into `carried`. Retries until the store answers or the run is stopped.
   Task<Result<>> recall(const store::Claim& claim, domain::OnCrash on_crash, Carried& carried);
-  /// Makes sure that a run that shall be resumed can be: where the id of its conversation can be chosen, the store has
-  /// it before anything starts; else its effects are marked unknown until the agent has named it. False: another node
-  /// has the run.
+  /// Makes the attempt resumable by another node. If the driver can choose the id of the conversation, the store has
+  /// the id before anything starts. Otherwise the effects are marked as unknown until the agent has named its
+  /// conversation and the store has it. False: another node owns the run.
   Task<Result<bool>> make_resumable(Carried& carried, std::string chosen, domain::WorkOrder& order, Recorder& recorder);
-  /// Stores the id of the conversation; empty: there is none any more. Whether the store has it now: from then on a
-  /// loss of this node does no harm. Repeated until the run was fenced.
+  /// Stores the id of the conversation; empty: there is none any more. True: the store has it, and another node can
+  /// continue if this one dies. Retries until the run is fenced.
   Task<bool> keep(const Carried& carried, std::string_view conversation);
 
  private:

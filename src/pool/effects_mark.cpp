@@ -1,8 +1,8 @@
 #include "pool/effects_mark.hpp"
 
-#include "pool/back_off.hpp"
 #include "pool/carried.hpp"
 #include "pool/recorder.hpp"
+#include "pool/store_backoff.hpp"
 
 namespace stint::pool {
 
@@ -20,7 +20,7 @@ Task<Result<bool>> EffectsMark::begin_call() {
   if (carried_.is_stopped()) co_return false;
   ++calls_;
   Result<bool> marked = co_await update(TimePoint::max());
-  if (!marked || !*marked) --calls_;  // it is not made
+  if (!marked || !*marked) --calls_;  // the caller does not make the call
   co_return marked;
 }
 
@@ -52,18 +52,18 @@ Task<Result<bool>> EffectsMark::update(std::optional<TimePoint> until) {
 
 Task<Result<bool>> EffectsMark::write(bool unknown, std::optional<TimePoint> until) {
   if (unknown_ == unknown) co_return true;
-  BackOff back_off;
+  StoreBackoff backoff;
   do {
     const auto marked = co_await store_.mark(carried_.owner, carried_.run, carried_.fence, unknown);
     if (marked) {
       if (*marked) unknown_ = unknown;
       co_return *marked;
     }
-    if (marked.error().retry() != Retry::safe) unknown_ = true;  // the store may have it so
-    const bool again = BackOff::may_ask_again(marked.error());
-    if (!again && !BackOff::is_before_a_beat(marked.error())) co_return marked;
-    if (again) health_.heard(StoreHealth::Call::write, marked);
-    if (!co_await back_off.wait(health_)) break;
+    if (marked.error().retry() != Retry::safe) unknown_ = true;  // the store may have written it
+    const bool again = StoreBackoff::may_retry(marked.error());
+    if (!again && !StoreBackoff::awaits_heartbeat(marked.error())) co_return marked;
+    if (again) health_.record(StoreHealth::Call::write, marked);
+    if (!co_await backoff.wait(health_)) break;
   } while (may_repeat(until));
   co_return false;
 }

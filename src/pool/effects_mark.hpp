@@ -1,7 +1,8 @@
-/// Tells the store whether the effects of an attempt would be unknown if its node died now: the run then goes in doubt
-/// instead of being continued or repeated. There are two reasons: the conversation by which another node could continue
-/// is not stored yet, and calls that must not be repeated are under way. Writes go one after the other, each with what
-/// is true when its turn comes. Repeats a write until the store answers. One executor.
+/// Marks in the store whether the effects of an attempt would be unknown if its node died now: the run would then go in
+/// doubt instead of being continued or repeated. There are two reasons for the mark: the store does not have the
+/// conversation yet with which another node could continue, and calls that must not be repeated are in flight. Writes
+/// are serialised, and each writes what is true when it starts. A write is retried until the store answers. One
+/// executor.
 #pragma once
 
 #include "pool/store_health.hpp"
@@ -20,20 +21,21 @@ class EffectsMark {
   EffectsMark(store::Store& store, StoreHealth& health, const Carried& carried)
       : store_(store), health_(health), carried_(carried) {}
 
-  /// As far as is known, the store has it so.
+  /// The mark that the store has, or may have after an unanswered write.
   [[nodiscard]] bool is_unknown() const noexcept { return unknown_; }
 
-  // Each returns true when the store has what is true now, false if the run has another owner, was stopped meanwhile or
-  // the time was up, and fails if the store refuses it for good.
+  // Each returns true when the store has the current mark; false if another node owns the run, the run was stopped
+  // meanwhile or the time was up. Each fails if the store refuses the write for good.
   Task<Result<bool>> begin_without_conversation();
   Task<Result<bool>> conversation_kept();
   Task<Result<bool>> begin_call();
   Task<Result<bool>> end_call();
-  /// Before the attempt is settled: whatever the reasons were. Repeated until the node leaves or was fenced.
+  /// Sets the mark before the attempt is settled, regardless of the reasons above. Retries until the process exits or
+  /// the node is fenced.
   Task<Result<bool>> set(bool unknown);
 
  private:
-  /// `until`: repeated until then, or until the run is told to stop; none: until the node leaves or was fenced.
+  /// `until`: retries until then, or until the run is stopped; none: until the process exits or the node is fenced.
   Task<Result<bool>> update(std::optional<TimePoint> until);
   Task<Result<bool>> write(bool unknown, std::optional<TimePoint> until);
   [[nodiscard]] bool may_repeat(std::optional<TimePoint> until) const;

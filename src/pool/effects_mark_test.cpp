@@ -22,7 +22,7 @@ class EffectsMarkTest : public PoolWorld {
   std::unique_ptr<Carried> carried_;
 };
 
-TEST_F(EffectsMarkTest, the_store_knows_before_the_call_is_made_and_after_it) {
+TEST_F(EffectsMarkTest, is_set_in_the_store_before_a_call_and_cleared_after_it) {
   EXPECT_TRUE(get(mark().begin_call()));
   EXPECT_TRUE(stored());
   EXPECT_TRUE(get(mark().end_call()));
@@ -39,7 +39,7 @@ TEST_F(EffectsMarkTest, calls_nest_and_cost_one_write) {
   EXPECT_EQ(store_.marks, (std::vector<bool>{true, false}));
 }
 
-TEST_F(EffectsMarkTest, a_stored_conversation_does_not_end_the_doubt_about_a_call) {
+TEST_F(EffectsMarkTest, a_stored_conversation_does_not_clear_the_mark_of_a_call) {
   EXPECT_TRUE(get(mark().begin_without_conversation()));
   EXPECT_TRUE(get(mark().begin_call()));
   EXPECT_TRUE(get(mark().conversation_kept()));
@@ -48,29 +48,29 @@ TEST_F(EffectsMarkTest, a_stored_conversation_does_not_end_the_doubt_about_a_cal
   EXPECT_FALSE(stored());
 }
 
-TEST_F(EffectsMarkTest, a_call_that_begins_while_the_last_one_is_unmarked_is_marked_after_that) {
+TEST_F(EffectsMarkTest, a_call_that_begins_while_the_mark_is_being_cleared_sets_it_again) {
   EXPECT_TRUE(get(mark().begin_call()));
   store_.mark_takes = 1s;
   bool ended = false, begun = false;
   auto end = [&]() -> Task<> { ended = (co_await mark().end_call()).value_or(false); };
   auto begin = [&]() -> Task<> { begun = (co_await mark().begin_call()).value_or(false); };
   scope_.spawn(end());
-  sim_.advance(500ms);  // the write that says `known` is under way
+  sim_.advance(500ms);  // the write that clears the mark is in flight
   scope_.spawn(begin());
   sim_.advance(400ms);
-  EXPECT_FALSE(begun) << "the store does not know yet";
+  EXPECT_FALSE(begun) << "the store does not have the mark yet";
   sim_.advance(2s);
   EXPECT_TRUE(ended && begun);
   EXPECT_TRUE(stored());
 }
 
-TEST_F(EffectsMarkTest, a_store_that_does_not_answer_is_asked_again) {
+TEST_F(EffectsMarkTest, retries_while_the_store_is_unavailable) {
   store_.marks_failing = 3;
   EXPECT_TRUE(get(mark().begin_call()));
   EXPECT_TRUE(stored());
 }
 
-TEST_F(EffectsMarkTest, a_run_that_is_told_to_stop_begins_no_call) {
+TEST_F(EffectsMarkTest, a_stopped_run_begins_no_call) {
   store_.marks_failing = 1'000'000;
   std::optional<Result<bool>> begun;
   auto begin = [&]() -> Task<> { begun.emplace(co_await mark().begin_call()); };
@@ -86,12 +86,12 @@ TEST_F(EffectsMarkTest, a_run_that_is_told_to_stop_begins_no_call) {
   EXPECT_FALSE(stored());
 }
 
-TEST_F(EffectsMarkTest, a_refusal_for_good_is_a_failure) {
+TEST_F(EffectsMarkTest, fails_if_the_store_refuses_for_good) {
   store_.refuses_marks = true;
   EXPECT_FALSE(ask(mark().begin_call()));
 }
 
-TEST_F(EffectsMarkTest, a_stale_owner_is_told_so) {
+TEST_F(EffectsMarkTest, returns_false_to_a_stale_owner) {
   store::Settlement settlement;
   settlement.run = claim_.run;
   settlement.fence = claim_.fence;

@@ -1,5 +1,5 @@
-/// Budgets of tokens and cost that an attempt draws on: that of its own run, and those of the runs above it, each
-/// shared with all runs below. Each attempt reports what it used to the store, which adds it up.
+/// The token and cost budgets that an attempt draws on: that of its own run, and those of the runs above it, each
+/// shared with all runs below. Each attempt reports its usage to the store, which adds it up.
 #pragma once
 
 #include "domain/agent.hpp"
@@ -10,21 +10,21 @@
 
 namespace stint::pool {
 
-/// At most one report of an attempt in this time, and one after the last use.
+/// An attempt reports at most once in this time, and once after its last use.
 inline constexpr Duration kFamilyReportEvery = std::chrono::seconds(1);
 
-/// What of the budget is used up, for people; empty: it is not exceeded.
-[[nodiscard]] std::string used_up(const store::Use& used, const domain::BudgetSpec& budget);
-/// What is begun now could use nothing any more.
-[[nodiscard]] bool leaves_nothing(const store::Use& used, const domain::BudgetSpec& budget) noexcept;
+/// Which budget is exceeded: "token" or "cost"; empty: none.
+[[nodiscard]] std::string exceeded_budget(const store::Use& used, const domain::BudgetSpec& budget);
+/// Nothing is left of the budget: an attempt must not begin on it.
+[[nodiscard]] bool is_spent(const store::Use& used, const domain::BudgetSpec& budget) noexcept;
 
-/// Ends the attempt if its own use exceeds the budget.
+/// Stops the attempt if its own usage exceeds the budget.
 void end_if_used_up(Carried& carried, const domain::BudgetSpec& budget);
-/// Why nothing is left for an attempt that has not begun: other runs may have used it up while it waited. Empty: there
-/// is something, or the store could not tell; watch_family() then finds out.
-Task<std::string> why_nothing_is_left(store::Store& store, const Carried& carried);
-/// Reports the use of the attempt each time `used` was notified, and ends all attempts of this node that draw on a
-/// budget that is used up. Until it is stopped.
+/// Why an attempt must not begin: other runs may have used up a shared budget while it waited. Empty: something is
+/// left, or the store did not answer; then watch_family() checks.
+Task<std::string> why_budget_is_spent(store::Store& store, const Carried& carried);
+/// Reports the usage of the attempt when `used` is notified, and stops all attempts of this node that draw on an
+/// exceeded budget. Runs until it is cancelled.
 Task<> watch_family(store::Store& store, const CarriedRuns& all, const Carried& carried, Notification& used);
 
 }  // namespace stint::pool

@@ -8,15 +8,15 @@ namespace {
 constexpr const char* kHead = "aaaaaaaaaaaa";
 constexpr const char* kChild = "bbbbbbbbbbbb";
 
-TEST(Budget, is_exceeded_above_and_leaves_nothing_at_the_limit) {
+TEST(Budget, is_spent_at_its_bound_and_exceeded_above_it) {
   const domain::BudgetSpec budget{.tokens = 100, .cost_micros = 5};
-  EXPECT_EQ(used_up({.tokens = 100, .cost_micros = 5}, budget), "");
-  EXPECT_EQ(used_up({.tokens = 101, .cost_micros = 0}, budget), "tokens are used up");
-  EXPECT_EQ(used_up({.tokens = 0, .cost_micros = 6}, budget), "cost is used up");
-  EXPECT_TRUE(leaves_nothing({.tokens = 100, .cost_micros = 0}, budget));
-  EXPECT_TRUE(leaves_nothing({.tokens = 0, .cost_micros = 5}, budget));
-  EXPECT_FALSE(leaves_nothing({.tokens = 99, .cost_micros = 4}, budget));
-  EXPECT_EQ(used_up({.tokens = 1 << 30, .cost_micros = 1 << 30}, {}), "");
+  EXPECT_EQ(exceeded_budget({.tokens = 100, .cost_micros = 5}, budget), "");
+  EXPECT_EQ(exceeded_budget({.tokens = 101, .cost_micros = 0}, budget), "token");
+  EXPECT_EQ(exceeded_budget({.tokens = 0, .cost_micros = 6}, budget), "cost");
+  EXPECT_TRUE(is_spent({.tokens = 100, .cost_micros = 0}, budget));
+  EXPECT_TRUE(is_spent({.tokens = 0, .cost_micros = 5}, budget));
+  EXPECT_FALSE(is_spent({.tokens = 99, .cost_micros = 4}, budget));
+  EXPECT_EQ(exceeded_budget({.tokens = 1 << 30, .cost_micros = 1 << 30}, {}), "");
 }
 
 class FamilyTest : public PoolWorld {
@@ -38,7 +38,7 @@ class FamilyTest : public PoolWorld {
   Notification used_;
 };
 
-TEST_F(FamilyTest, own_use_above_the_budget_ends_the_attempt) {
+TEST_F(FamilyTest, own_usage_above_the_budget_ends_the_attempt) {
   submit(kHead);
   Carried* const carried = take({});
   carried->usage.out = 100;
@@ -47,10 +47,10 @@ TEST_F(FamilyTest, own_use_above_the_budget_ends_the_attempt) {
   carried->usage.out = 101;
   end_if_used_up(*carried, tokens(100));
   EXPECT_EQ(carried->stopped(), Carried::Stop::expired);
-  EXPECT_EQ(carried->stop_text(), "the budget's tokens are used up");
+  EXPECT_EQ(carried->stop_text(), "the token budget is used up");
 }
 
-TEST_F(FamilyTest, use_of_a_child_ends_all_that_draw_on_the_budget_of_its_parent) {
+TEST_F(FamilyTest, usage_of_a_child_ends_all_that_draw_on_the_budget_of_its_parent) {
   submit(kHead);
   Carried* const parent = take({{kHead, tokens(100)}});
   submit(kChild, domain::OnCrash::rerun, "0", {kHead});
@@ -68,7 +68,7 @@ TEST_F(FamilyTest, use_of_a_child_ends_all_that_draw_on_the_budget_of_its_parent
   EXPECT_NE(child->stop_text().find(kHead), std::string::npos);
 }
 
-TEST_F(FamilyTest, many_reports_of_use_are_one_write_a_second) {
+TEST_F(FamilyTest, many_reports_of_usage_are_one_write_a_second) {
   submit(kHead);
   Carried* const carried = take({{kHead, tokens(1'000'000)}});
   scope_.spawn(watch_family(store_, runs_, *carried, used_));
@@ -80,14 +80,14 @@ TEST_F(FamilyTest, many_reports_of_use_are_one_write_a_second) {
   EXPECT_EQ(get(store_.used({kHead})).front().used.tokens, 100) << "the last one is there";
 }
 
-TEST_F(FamilyTest, nothing_begins_on_a_budget_that_others_have_used) {
+TEST_F(FamilyTest, nothing_begins_on_a_budget_that_other_runs_have_used_up) {
   submit(kHead);
   Carried* const parent = take({});
   submit(kChild, domain::OnCrash::rerun, "0", {kHead});
   Carried* const child = take({{kHead, tokens(100)}});
   const auto why = [&] {
     std::string answer = "?";
-    auto body = [&]() -> Task<> { answer = co_await why_nothing_is_left(store_, *child); };
+    auto body = [&]() -> Task<> { answer = co_await why_budget_is_spent(store_, *child); };
     scope_.spawn(body());
     sim_.advance(1s);
     return answer;

@@ -1,4 +1,4 @@
-/// For tests: a codec without JSON. Of an input it keeps the budget of tokens, of a memo usage and conversation.
+/// For tests: a codec without JSON. It keeps the token budget of an input, and usage and conversation of a memo.
 #pragma once
 
 #include "pool/run_codec.hpp"

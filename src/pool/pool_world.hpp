@@ -19,7 +19,7 @@ namespace stint::pool {
 
 using namespace std::chrono_literals;
 
-/// Fails its next calls as a test wants, and records the marks that it got.
+/// Fails its next calls as a test wants, and records the marks that it receives.
 class PoolStore final : public store::MemoryStore {
  public:
   using MemoryStore::MemoryStore;
@@ -53,7 +53,7 @@ class PoolWorld : public testing::Test {
     node_ = get(store_.enrol("test"));
   }
   ~PoolWorld() override { stop(); }
-  /// In the destructor of a test whose own members are used by what it spawned.
+  /// For the destructor of a test whose spawned tasks use its own members.
   void stop() {
     scope_.cancel();
     sim_.settle();
@@ -92,7 +92,7 @@ class PoolWorld : public testing::Test {
     return claims.empty() ? store::Claim() : std::move(claims.front());
   }
   store::Run look(const std::string& id) { return *get(store_.find(id)); }
-  /// What the owner of a run has noted, as "cause data".
+  /// The notes of a run, as "cause data".
   std::vector<std::string> notes(const std::string& id) {
     std::vector<std::string> found;
     for (const store::Event& event : get(store_.events(id, 0, 1000))) {
@@ -109,7 +109,7 @@ class PoolWorld : public testing::Test {
                          [this] { return sim_.random()(); }};
   PoolStore store_{system_};
   domain::NoLog no_log_;
-  StoreHealth health_{sim_, no_log_};
+  StoreHealth health_{sim_, no_log_, [] { return ~std::uint64_t{0}; }};
   PlainRunCodec run_codec_;
   store::NodeNumber node_ = 0;
   RootScope scope_{sim_};

@@ -1,6 +1,6 @@
 #include "pool/recorder.hpp"
 
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 #include "stint/combinators.hpp"
 
 #include <algorithm>
@@ -21,41 +21,41 @@ Recorder::Recorder(store::Store& store, StoreHealth& health, const RunCodec& run
       id_(claim.id),
       is_fenced_(std::move(is_fenced)) {}
 
-void Recorder::hear(const domain::WorkNews& news) {
-  using Kind = domain::WorkNews::Kind;
-  switch (news.kind) {
+void Recorder::record(const domain::WorkUpdate& update) {
+  using Kind = domain::WorkUpdate::Kind;
+  switch (update.kind) {
     case Kind::text:
-      text_ += news.text;
+      text_ += update.text;
       if (text_.size() >= kTextFull && !std::exchange(full_, true)) {
         filled_.notify();
         if (on_full_) on_full_(true);
       }
       break;
     case Kind::tool:
-      hear_answer();
-      add_note(kNoteTool, news.text);
+      record_answer();
+      add_note(kNoteTool, update.text);
       break;
-    case Kind::note: add_note(kNoteText, news.text); break;
-    case Kind::span: add_span(*news.span); break;
+    case Kind::note: add_note(kNoteText, update.text); break;
+    case Kind::span: add_span(*update.span); break;
     case Kind::conversation:
-      if (news.text == conversation_) return;
-      hear_conversation(news.text);
+      if (update.text == conversation_) return;
+      record_conversation(update.text);
       break;
     case Kind::usage:
-      if (!watches_for_answer_ || news.usage.out == 0) return;  // none: the call was refused
-      hear_answer();
+      if (!watches_for_answer_ || update.usage.out == 0) return;  // no output: the provider refused the call
+      record_answer();
       break;
     case Kind::life: return;
   }
-  heard_.notify();
+  arrived_.notify();
 }
 
-/// Text proves nothing: it may be the program's own, about a call that was refused.
-void Recorder::hear_answer() {
+/// Text is not an answer of the provider: it may be the program's own, about a call that was refused.
+void Recorder::record_answer() {
   if (std::exchange(watches_for_answer_, false)) notes_.push_back({});
 }
 
-void Recorder::hear_conversation(const std::string& name) {
+void Recorder::record_conversation(const std::string& name) {
   if (name.size() > kConversationMax || ++conversations_seen_ > kConversationsMax) {
     ++notes_left_out_;
     return;
@@ -66,7 +66,7 @@ void Recorder::hear_conversation(const std::string& name) {
 }
 
 void Recorder::add_note(std::string_view cause, std::string_view text) {
-  const bool must = cause == kNoteConversation;  // without it nothing can be resumed
+  const bool must = cause == kNoteConversation;  // without it the run can't be resumed
   if (!must && !may_add_note()) return;
   notes_.push_back({std::string(cause), run_codec_.write_note(text.substr(0, kNoteTextMax))});
 }
@@ -90,8 +90,8 @@ std::string Recorder::take_text() {
 
 Task<> Recorder::run() {
   while (true) {
-    const std::uint64_t seen = heard_.count(), filled = filled_.count();
-    if (text_.empty() && notes_.empty()) co_await heard_.wait(seen);
+    const std::uint64_t seen = arrived_.count(), filled = filled_.count();
+    if (text_.empty() && notes_.empty()) co_await arrived_.wait(seen);
     const Duration gather = refused_since_ ? kRefusedPause : notes_.empty() ? kGather : Duration::zero();
     if (gather > Duration::zero() && !full_) (void)co_await filled_.wait(filled, gather);
     co_await flush();
@@ -99,7 +99,7 @@ Task<> Recorder::run() {
 }
 
 Task<> Recorder::flush() {
-  while (writing_) co_await written_.wait(written_.count());  // the other one writes all of it
+  while (writing_) co_await written_.wait(written_.count());
   struct Writing {
     Recorder& recorder;
     explicit Writing(Recorder& owner) : recorder(owner) { recorder.writing_ = true; }
@@ -113,9 +113,9 @@ Task<> Recorder::flush() {
   while (more) more = co_await write_some();
 }
 
-bool Recorder::has_more() const { return !text_.empty() || !notes_.empty() || bytes_told_ != bytes_dropped_; }
+bool Recorder::has_more() const { return !text_.empty() || !notes_.empty() || bytes_reported_ != bytes_dropped_; }
 
-/// True: there is more.
+/// Returns true if there is more to write.
 Task<bool> Recorder::write_some() {
   if (over_) {
     (void)take_text();
@@ -124,54 +124,55 @@ Task<bool> Recorder::write_some() {
   }
   std::optional<Note> note;
   std::string text;
-  std::uint64_t told = 0;
+  std::uint64_t missing = 0;
   if (!notes_.empty()) {
     note = std::move(notes_.front());
     notes_.erase(notes_.begin());
   } else if (!text_.empty()) {
     text = take_text();
   } else {
-    told = bytes_dropped_ - bytes_told_;
+    missing = bytes_dropped_ - bytes_reported_;
     note = {std::string(kNoteText),
-            run_codec_.write_note(std::to_string(told) +
-                                  " bytes of its output are missing here: " + "the store took nothing for too long")};
+            run_codec_.write_note(std::to_string(missing) + " bytes of its output are missing here: " +
+                                  "the store accepted no writes for too long")};
   }
-  const Result<bool> counts = co_await write(note, text);
-  if (!counts && BackOff::may_ask_again(counts.error())) {
-    if (told == 0) drop(std::move(note), text);
+  const Result<bool> accepted = co_await write(note, text);
+  if (!accepted && StoreBackoff::may_retry(accepted.error())) {
+    if (missing == 0) drop(std::move(note), text);
     co_return false;
   }
-  over_ = counts ? !*counts : is_fenced_();  // others have the run
-  if (!counts && !over_ && told == 0) leave_out(note, text.size(), counts.error());
-  bytes_told_ += told;
+  over_ = accepted ? !*accepted : is_fenced_();  // another node owns the run
+  if (!accepted && !over_ && missing == 0) leave_out(note, text.size(), accepted.error());
+  bytes_reported_ += missing;
   changes_.notify(id_, events::Changes::Kind::progress);
-  const bool kept = counts && *counts && note && note->cause == kNoteConversation;
+  const bool kept = accepted && *accepted && note && note->cause == kNoteConversation;
   if (kept && on_conversation_kept_) co_await on_conversation_kept_();
   co_return has_more();
 }
 
-/// Asks again, as long as it may. Fails for good if the store refuses it for good, or the owner was fenced.
+/// Retries within the bounds of the class comment. Fails if the store refuses for good or the owner was fenced. False:
+/// the fence is stale.
 Task<Result<bool>> Recorder::write(const std::optional<Note>& note, const std::string& text) {
-  BackOff back_off;
+  StoreBackoff backoff;
   while (true) {
-    Result<bool> counts = false;
+    Result<bool> accepted = false;
     if (!note) {
-      counts = co_await store_.append_output(owner_, run_, fence_, text);
+      accepted = co_await store_.append_output(owner_, run_, fence_, text);
     } else if (note->cause.empty()) {
-      counts = co_await store_.answered(owner_, run_, fence_);
+      accepted = co_await store_.answered(owner_, run_, fence_);
     } else {
-      counts = co_await store_.note(owner_, run_, fence_, note->cause, note->data);
+      accepted = co_await store_.note(owner_, run_, fence_, note->cause, note->data);
     }
-    const bool again = !counts && BackOff::may_ask_again(counts.error());
-    const bool before_a_beat = !counts && BackOff::is_before_a_beat(counts.error()) && !is_fenced_();
-    if (counts || again) health_.heard(StoreHealth::Call::write, counts);
-    if (!again && !before_a_beat) {
+    const bool again = !accepted && StoreBackoff::may_retry(accepted.error());
+    const bool awaits_heartbeat = !accepted && StoreBackoff::awaits_heartbeat(accepted.error()) && !is_fenced_();
+    if (accepted || again) health_.record(StoreHealth::Call::write, accepted);
+    if (!again && !awaits_heartbeat) {
       refused_since_.reset();
-      co_return counts;
+      co_return accepted;
     }
     if (!refused_since_) refused_since_ = health_.now();
-    if (health_.gave_up() || is_refused_too_long(health_.now())) co_return counts;
-    (void)co_await race(back_off.wait(health_), hurried_.wait(hurried_.count()));
+    if (health_.gave_up() || is_refused_too_long(health_.now())) co_return accepted;
+    (void)co_await race(backoff.wait(health_), hurried_.wait(hurried_.count()));
   }
 }
 
@@ -179,7 +180,8 @@ bool Recorder::is_refused_too_long(TimePoint now) const {
   return now - *refused_since_ >= kRefusedMax || (hurried_at_ && now - *hurried_at_ >= kRefusedAtStopMax);
 }
 
-/// And all that has gathered behind it, but what the run is continued by: that is tried again with what comes next.
+/// Drops this write and everything gathered behind it, except the conversation: without it the run can't be continued,
+/// so it is written again with what comes next.
 void Recorder::drop(std::optional<Note> note, const std::string& text) {
   if (note) notes_.insert(notes_.begin(), std::move(*note));
   const bool last = hurried_at_ || health_.gave_up();
@@ -195,9 +197,9 @@ void Recorder::hurry() {
 void Recorder::leave_out(const std::optional<Note>& note, std::size_t bytes, const Error& refusal) {
   if (note) {
     ++notes_left_out_;
-  } else if (!std::exchange(refusal_said_, true)) {
+  } else if (!std::exchange(refusal_noted_, true)) {
     add_note(kNoteText, std::to_string(bytes) + " bytes of its output are missing here: the store refused them (" +
-                            plain_words(refusal) + ")");
+                            printable_reason(refusal) + ")");
   }
 }
 

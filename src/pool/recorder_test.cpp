@@ -30,13 +30,13 @@ class RecorderTest : public testing::Test {
     scope_.cancel();
     sim_.settle();
   }
-  void hear(domain::WorkNews::Kind kind, std::string text) {
-    domain::WorkNews news;
-    news.kind = kind;
-    news.text = std::move(text);
-    recorder_.hear(news);
+  void record(domain::WorkUpdate::Kind kind, std::string text) {
+    domain::WorkUpdate update;
+    update.kind = kind;
+    update.text = std::move(text);
+    recorder_.record(update);
   }
-  /// How long the end of a run waits for what it said.
+  /// How long the end of a run waits for its output to be stored.
   Duration flush() {
     const TimePoint begin = sim_.now();
     bool done = false;
@@ -52,43 +52,43 @@ class RecorderTest : public testing::Test {
   Simulator sim_;
   SlowStore store_{system_};
   domain::NoLog no_log_;
-  StoreHealth health_{sim_, no_log_};
+  StoreHealth health_{sim_, no_log_, [] { return ~std::uint64_t{0}; }};
   PlainRunCodec run_codec_;
   events::Changes changes_;
   Recorder recorder_{store_, health_, run_codec_, changes_, 1, store::Claim{}, [] { return false; }};
   RootScope scope_{sim_};
 };
 
-TEST_F(RecorderTest, of_conversations_that_wait_for_the_store_only_the_newest_is_written) {
-  for (int i = 0; i < 150; ++i) hear(domain::WorkNews::Kind::conversation, "c" + std::to_string(i));
+TEST_F(RecorderTest, writes_only_the_newest_of_the_conversations_that_wait_for_the_store) {
+  for (int i = 0; i < 150; ++i) record(domain::WorkUpdate::Kind::conversation, "c" + std::to_string(i));
   EXPECT_LT(flush(), 5s) << "a cancel does not wait for all of them";
   EXPECT_EQ(store_.notes, std::vector<std::string>{"c149"});
   EXPECT_EQ(recorder_.conversation(), "c149");
 }
 
-TEST_F(RecorderTest, conversations_have_a_bound_and_so_have_their_names) {
+TEST_F(RecorderTest, conversations_per_attempt_are_bounded) {
   scope_.spawn(recorder_.run());
   for (int i = 0; i < 1000; ++i) {
-    hear(domain::WorkNews::Kind::conversation, "c" + std::to_string(i));
+    record(domain::WorkUpdate::Kind::conversation, "c" + std::to_string(i));
     sim_.advance(2s);
   }
   EXPECT_EQ(store_.notes.size(), Recorder::kConversationsMax);
   EXPECT_EQ(recorder_.notes_left_out(), 1000 - Recorder::kConversationsMax);
-  EXPECT_EQ(recorder_.conversation(), store_.notes.back()) << "what is told at the end is what the store knows";
+  EXPECT_EQ(recorder_.conversation(), store_.notes.back()) << "the store has the last one";
 }
 
-TEST_F(RecorderTest, a_name_that_is_too_long_is_no_conversation) {
-  hear(domain::WorkNews::Kind::conversation, "c");
-  hear(domain::WorkNews::Kind::conversation, std::string(4 << 20, 'x'));
+TEST_F(RecorderTest, ignores_a_conversation_whose_name_is_too_long) {
+  record(domain::WorkUpdate::Kind::conversation, "c");
+  record(domain::WorkUpdate::Kind::conversation, std::string(4 << 20, 'x'));
   flush();
   EXPECT_EQ(store_.notes, std::vector<std::string>{"c"});
   EXPECT_EQ(recorder_.notes_left_out(), 1U);
 }
 
-TEST_F(RecorderTest, the_order_of_other_notes_stays) {
-  hear(domain::WorkNews::Kind::conversation, "c1");
-  for (int i = 0; i < 3; ++i) hear(domain::WorkNews::Kind::tool, "t" + std::to_string(i));
-  hear(domain::WorkNews::Kind::conversation, "c2");
+TEST_F(RecorderTest, keeps_the_order_of_other_notes) {
+  record(domain::WorkUpdate::Kind::conversation, "c1");
+  for (int i = 0; i < 3; ++i) record(domain::WorkUpdate::Kind::tool, "t" + std::to_string(i));
+  record(domain::WorkUpdate::Kind::conversation, "c2");
   flush();
   EXPECT_EQ(store_.notes, (std::vector<std::string>{"t0", "t1", "t2", "c2"}));
 }

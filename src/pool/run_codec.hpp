@@ -1,4 +1,4 @@
-/// How what the engine keeps in a run's row is written down. The rows hold text; its names belong to `wire/`.
+/// The codec for what the engine keeps in a run's row. Rows hold text; `wire/` owns its format.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -19,7 +19,7 @@ class RunCodec {
   [[nodiscard]] virtual Result<domain::RunInput> read_input(std::string_view text) const = 0;
   [[nodiscard]] virtual std::string write(const domain::RunMemo& memo) const = 0;
   [[nodiscard]] virtual Result<domain::RunMemo> read_memo(std::string_view text) const = 0;
-  /// Of an event: a tool that is used, a conversation that has begun.
+  /// A note is the text of an event: a tool call, a conversation that has begun.
   [[nodiscard]] virtual std::string write_note(std::string_view text) const = 0;
   [[nodiscard]] virtual std::string read_note(std::string_view data) const = 0;
   [[nodiscard]] virtual std::string write_span(const domain::Span& span) const = 0;

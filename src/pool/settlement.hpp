@@ -1,4 +1,4 @@
-/// What the store is told of an attempt that has ended, from the verdict on it. Pure.
+/// Makes the settlement and the memo of an ended attempt from its verdict and report. Pure.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -14,7 +14,7 @@ struct AttemptKey {
   std::int64_t fence = 0;
 };
 [[nodiscard]] store::Settlement settlement_of(AttemptKey attempt, const domain::Verdict& verdict, const Usage& usage);
-/// `before`: what earlier attempts left; null: nothing. Takes texts and denials out of the report.
+/// `before`: the memo of earlier attempts; null: none. Moves texts and denials out of the report.
 [[nodiscard]] domain::RunMemo memo_of(std::unique_ptr<domain::RunMemo> before, const domain::Verdict& verdict,
                                       domain::WorkReport& report);
 

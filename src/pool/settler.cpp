@@ -1,6 +1,6 @@
 #include "pool/settler.hpp"
 
-#include "pool/back_off.hpp"
+#include "pool/store_backoff.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -10,8 +10,9 @@ namespace {
 
 using domain::Settle;
 
-/// Without its texts, and so that nothing is repeated that may not be: what has ended stays ended; what would have gone
-/// on goes the way of a lost attempt, since the text by which the next one would have continued is not kept.
+/// The settlement without its texts, such that nothing unsafe is repeated: a run that has ended stays ended. A run that
+/// would go on is settled like a lost attempt, because the text with which its next attempt would continue is not
+/// stored.
 store::Settlement without_texts(const store::Settlement& asked, Settler::IfRefused if_refused, const Error& refusal) {
   store::Settlement plain;
   plain.run = asked.run;
@@ -21,13 +22,13 @@ store::Settlement without_texts(const store::Settlement& asked, Settler::IfRefus
   switch (asked.settle) {
     case Settle::succeeded:
       plain.settle = Settle::failed;
-      plain.error = "it succeeded, but the store refused its result: ";
+      plain.error = "the run succeeded, but the store refused its result: ";
       break;
     case Settle::failed:
     case Settle::cancelled:
     case Settle::expired:
       plain.settle = asked.settle;
-      plain.error = "it ended, but the store refused the reason: ";
+      plain.error = "the run ended, but the store refused the reason: ";
       break;
     case Settle::retry:
     case Settle::park:
@@ -37,7 +38,7 @@ store::Settlement without_texts(const store::Settlement& asked, Settler::IfRefus
       plain.error = "the store refused what the attempt left for the next one: ";
       break;
   }
-  plain.error += plain_words(refusal);
+  plain.error += printable_reason(refusal);
   return plain;
 }
 
@@ -85,34 +86,35 @@ Task<> Settler::run() {
   }
 }
 
-/// Who waits can't go away meanwhile: an attempt is never stopped from here on but with everything.
+/// The entries live in the frames of callers of settle(). Those stay alive: from here on an attempt is cancelled only
+/// together with the whole node.
 Task<> Settler::settle_batch(std::vector<Entry*> batch) {
   const store::NodeNumber owner = batch.front()->owner;
-  BackOff back_off;
+  StoreBackoff backoff;
   while (true) {
     std::vector<store::Settlement> settlements;
     settlements.reserve(batch.size());
     for (const Entry* const entry : batch) settlements.push_back(entry->settlement);
     auto states = co_await store_.settle(owner, std::move(settlements));
-    // A single text that can't be kept says nothing about the store; that it refuses also what has none does.
-    const bool is_final = !states && !BackOff::may_ask_again(states.error());
-    if (!is_final || batch.front()->refused) health_.heard(StoreHealth::Call::write, states);
+    // A refusal of one settlement's text is not a failure of the store. A refusal of a settlement without texts is.
+    const bool is_final = !states && !StoreBackoff::may_retry(states.error());
+    if (!is_final || batch.front()->refused) health_.record(StoreHealth::Call::write, states);
     if (states) {
       for (std::size_t i = 0; i < batch.size(); ++i) batch[i]->state = (*states)[i];
       break;
     }
     if (is_final && (fenced_.contains(owner) || health_.gave_up())) break;
-    if (is_final && !BackOff::is_before_a_beat(states.error())) {
+    if (is_final && !StoreBackoff::awaits_heartbeat(states.error())) {
       if (batch.size() > 1) {
-        // One that the store refuses must not take the others with it.
+        // One refused settlement must not fail the others of its batch.
         for (Entry* const entry : batch) co_await settle_batch({entry});
         co_return;
       }
       replace(*batch.front(), states.error());
-      ask_later(*batch.front(), (co_await current_token()).executor().now());
+      retry_later(*batch.front(), (co_await current_token()).executor().now());
       co_return;
     }
-    const bool again = co_await back_off.wait(health_);
+    const bool again = co_await backoff.wait(health_);
     if (!again) break;
   }
   for (Entry* const entry : batch) entry->done.notify();
@@ -128,9 +130,8 @@ void Settler::replace(Entry& entry, const Error& refusal) {
   if (has_texts) entry.settlement = without_texts(entry.settlement, entry.if_refused, refusal);
 }
 
-void Settler::ask_later(Entry& entry, TimePoint now) {
-  entry.pause = entry.pause == Duration::zero() ? BackOff::kFirst : std::min(2 * entry.pause, BackOff::kMost);
-  entry.not_before = now + entry.pause;
+void Settler::retry_later(Entry& entry, TimePoint now) {
+  entry.not_before = now + health_.backoff(++entry.refusals);
   waiting_.push_back(&entry);
 }
 

@@ -1,8 +1,8 @@
-/// Hands what became of attempts to the store, all that has gathered at once: one answer of the store then serves many
-/// runs. Asks again until there is an answer. A settlement that the store refuses for good is replaced by one without
-/// its texts, which says so: a run never stays `running` because its end could not be kept. Gives up only when the
-/// owner was fenced and the store says that its lease is over, for then it would count for nothing, or when the process
-/// leaves (StoreHealth::give_up). One executor.
+/// Settles attempts with the store in batches: one answer of the store serves many runs. Retries until the store
+/// answers. A settlement that the store refuses for good is replaced by one without its texts, whose error names the
+/// refusal: a run never stays `running` because its result could not be stored. The settler gives up in two cases: the
+/// owner was fenced and the store rejects its lease, so the settlement would be stale; or the process exits
+/// (StoreHealth::give_up). One executor.
 #pragma once
 
 #include "domain/log.hpp"
@@ -23,18 +23,18 @@ class Settler {
 
   Settler(store::Store& store, StoreHealth& health, domain::Log& log) : store_(store), health_(health), log_(log) {}
 
-  /// What becomes of a run that would have gone on, if the store refuses the text by which the next attempt continues.
+  /// How to settle a run that would go on, if the store refuses the text with which its next attempt would continue.
   enum class IfRefused : std::uint8_t {
-    lost,    ///< as if its process had died: `on_crash` decides
-    failed,  ///< it would begin anew, although it had effects
+    lost,    ///< as if its node had died: `on_crash` decides
+    failed,  ///< it can't go on: the next attempt would start from the beginning, although this one had effects
   };
-  /// The state that the run has now; none: others have taken it, and what was said counts for nothing, or nothing could
-  /// be recorded before the process leaves.
+  /// Returns the state of the run after its settlement. None: the settlement was stale because another node owns the
+  /// run, or it could not be recorded before the process exits.
   Task<std::optional<domain::RunState>> settle(store::NodeNumber owner, store::Settlement settlement,
                                                IfRefused if_refused = IfRefused::lost);
-  /// The owner was fenced: what the store refuses to it from now on is not asked again.
+  /// The owner was fenced: settlements of it that the store refuses from now on are not retried.
   void give_up(store::NodeNumber owner) { fenced_.insert(owner); }
-  /// Works for them, until it is stopped.
+  /// Settles what waits, until it is cancelled.
   Task<> run();
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
 
@@ -45,19 +45,19 @@ class Settler {
     IfRefused if_refused;
     std::optional<domain::RunState> state;
     Notification done;
-    bool refused = false;    // for good, and replaced, if it had texts
-    TimePoint not_before{};  // one that is refused does not hold up the others
-    Duration pause{};
+    bool refused = false;    // for good; its texts, if any, are removed
+    TimePoint not_before{};  // of its next retry: a refused one does not delay the others
+    std::uint32_t refusals = 0;
   };
   Task<> settle_batch(std::vector<Entry*> batch);
   void replace(Entry& entry, const Error& refusal);
-  void ask_later(Entry& entry, TimePoint now);
+  void retry_later(Entry& entry, TimePoint now);
 
   store::Store& store_;
   StoreHealth& health_;
   domain::Log& log_;
   std::set<store::NodeNumber> fenced_;
-  std::vector<Entry*> waiting_;  // in the frames of who waits
+  std::vector<Entry*> waiting_;  // each in the frame of its caller of settle()
   Notification arrived_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 using domain::RunState;
 
-/// Refuses, as a whole, what has a certain text in it, and everything while it knows of no lease.
+/// Refuses a batch that contains a certain text, and every batch while `away` or `asleep`.
 class PickyStore final : public store::MemoryStore {
  public:
   static constexpr std::string_view kRefused = "can't be kept";
@@ -71,13 +71,13 @@ class SettlerTest : public testing::Test {
   Simulator sim_;
   PickyStore store_{system_};
   domain::NoLog no_log_;
-  StoreHealth health_{sim_, no_log_};
+  StoreHealth health_{sim_, no_log_, [] { return ~std::uint64_t{0}; }};
   Settler settler_{store_, health_, no_log_};
   RootScope scope_{sim_};
   std::map<store::RunNumber, std::optional<RunState>> states_;
 };
 
-TEST_F(SettlerTest, what_has_gathered_goes_together) {
+TEST_F(SettlerTest, settles_in_one_batch_per_owner) {
   for (const store::RunNumber run : {1, 2, 3}) settle(run);
   settle(4, 2);
   work();
@@ -85,7 +85,7 @@ TEST_F(SettlerTest, what_has_gathered_goes_together) {
   EXPECT_EQ(states_.size(), 4U);
 }
 
-TEST_F(SettlerTest, one_that_is_refused_does_not_take_the_others_along) {
+TEST_F(SettlerTest, a_refused_settlement_does_not_fail_the_others_of_its_batch) {
   for (const store::RunNumber run : {11, 12}) settle(run);
   settle(13, 1, domain::Settle::succeeded, PickyStore::kRefused);
   settle(14);
@@ -93,15 +93,15 @@ TEST_F(SettlerTest, one_that_is_refused_does_not_take_the_others_along) {
   EXPECT_EQ(store_.batches, (std::vector<std::size_t>{4, 1, 1, 1, 1, 1}));
   const std::map<store::RunNumber, std::optional<RunState>> expected = {
       {11, RunState::succeeded}, {12, RunState::succeeded}, {13, RunState::failed}, {14, RunState::succeeded}};
-  EXPECT_EQ(states_, expected) << "the refused one has ended, too: nobody else would end it";
+  EXPECT_EQ(states_, expected) << "the refused one is settled too";
   EXPECT_TRUE(store_.taken[13].error.contains("no such text?")) << store_.taken[13].error;
-  EXPECT_TRUE(health_.why_unusable().empty()) << "one text says nothing about the store";
+  EXPECT_TRUE(health_.why_unusable().empty()) << "one refused text is not a failure of the store";
   settle(15);
   sim_.run_ready();
   EXPECT_EQ(states_[15], RunState::succeeded) << "and it goes on";
 }
 
-TEST_F(SettlerTest, what_would_have_gone_on_goes_the_way_of_a_lost_one_if_it_is_refused) {
+TEST_F(SettlerTest, a_refused_settlement_of_a_run_that_would_go_on_becomes_a_lost_one) {
   for (const domain::Settle how : domain::kSettles) {
     settle(static_cast<store::RunNumber>(how) + 1, 1, how, PickyStore::kRefused);
   }
@@ -115,7 +115,7 @@ TEST_F(SettlerTest, what_would_have_gone_on_goes_the_way_of_a_lost_one_if_it_is_
   }
 }
 
-TEST_F(SettlerTest, after_a_sleep_it_waits_for_what_the_beat_tells) {
+TEST_F(SettlerTest, after_a_sleep_it_retries_until_the_heartbeat_decides) {
   store_.asleep = 5;
   settle(1);
   work();
@@ -123,7 +123,7 @@ TEST_F(SettlerTest, after_a_sleep_it_waits_for_what_the_beat_tells) {
   EXPECT_TRUE(health_.why_unusable().empty());
 }
 
-TEST_F(SettlerTest, who_was_fenced_does_not_wait_for_it) {
+TEST_F(SettlerTest, does_not_retry_for_a_fenced_owner) {
   store_.asleep = 1'000'000;
   settle(1);
   work();
@@ -133,7 +133,7 @@ TEST_F(SettlerTest, who_was_fenced_does_not_wait_for_it) {
   EXPECT_EQ(states_.at(1), std::nullopt);
 }
 
-TEST_F(SettlerTest, a_store_that_is_away_is_asked_again) {
+TEST_F(SettlerTest, retries_while_the_store_is_unavailable) {
   store_.away = 5;
   settle(1);
   work();

@@ -8,8 +8,8 @@ void StoreHealth::worked(Call call) {
   if (state(call).why.empty()) return;
   state(call).why.clear();
   const bool well = std::ranges::all_of(states_, [](const State& each) { return each.why.empty(); });
-  if (!well || !said_) return;
-  said_ = false;
+  if (!well || !logged_) return;
+  logged_ = false;
   log_.say(domain::LogLevel::info, "the store can be used again", {});
 }
 
@@ -17,8 +17,8 @@ void StoreHealth::failed(Call call, const Error& error) {
   const TimePoint now = executor_.now();
   state(call) = {error.describe(), now};
   if (now < quiet_until_) return;
-  quiet_until_ = now + kSayEvery;
-  said_ = true;
+  quiet_until_ = now + kLogEvery;
+  logged_ = true;
   log_.say(domain::LogLevel::error, "the store can't be used", {{"why", state(call).why}});
 }
 

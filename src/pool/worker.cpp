@@ -1,27 +1,27 @@
 #include "pool/worker.hpp"
 
 #include "pool/attempt_context.hpp"
-#include "pool/back_off.hpp"
 #include "pool/family.hpp"
 #include "pool/recorder.hpp"
 #include "pool/settlement.hpp"
+#include "pool/store_backoff.hpp"
 #include "stint/combinators.hpp"
 
 #include <algorithm>
 #include <utility>
 
-// The way of a run through a worker:
+// The path of a run through a worker:
 //
 //   claim ─▶ recall ─▶ budget left? ─▶ permits ─▶ plan ─▶ resumable? ─▶ driver ─▶ outcome ─▶ verdict ─▶ store ─▶ events
 //            attempt(), prepare()                                       work()               settle()
 //
 // Invariants
-// 1. A run is in `carried_` from the claim until the store has answered what became of it.
-// 2. Work is begun at most once for a claim, and only if no stop was requested before.
-// 3. Permits are given back when the work is gone, never before.
-// 4. Effects that may be unknown are marked so before the attempt is settled: a crash between the two finds the run in
-//    doubt as well.
-// 5. Thousands may wait for their work: what is needed only before or after it has no room in the frames that wait.
+// 1. A run is in `carried_` from its claim until the store has answered its settlement.
+// 2. A worker begins the work of a claim at most once, and only if no stop was requested before.
+// 3. Permits are released when the work is gone, never before.
+// 4. Effects that may be unknown are marked as unknown before the attempt is settled: after a crash between the two,
+//    the run is in doubt as well.
+// 5. Thousands of frames may wait for their work. What is needed only before or after the work is not kept in them.
 
 namespace stint::pool {
 namespace {
@@ -45,7 +45,7 @@ std::unique_ptr<domain::WorkReport> not_begun(const Error& error) {
   return report;
 }
 
-/// The stop came before the work could begin.
+/// A stop was requested before the work began.
 std::unique_ptr<domain::WorkReport> stopped_before(const Carried& carried) {
   return not_begun(outcome_of(carried.stopped()), carried.stop_text());
 }
@@ -82,18 +82,19 @@ Task<Worker::Report> Worker::prepare(Assignment& assignment, Carried& carried, O
   Result<Order> made = order_of(assignment, carried);
   if (!made) co_return not_begun(made.error());
   if (!carried.budgets.empty()) {
-    const std::string nothing_left = co_await why_nothing_is_left(parts_.store, carried);
-    if (!nothing_left.empty()) co_return not_begun(OutcomeKind::over_budget, nothing_left);
+    const std::string spent = co_await why_budget_is_spent(parts_.store, carried);
+    if (!spent.empty()) co_return not_begun(OutcomeKind::over_budget, spent);
   }
   order = std::move(*made);
-  if (const Result<> entrusted = entrust_permits(assignment, carried, *order); !entrusted) {
-    co_return not_begun(entrusted.error());
+  if (const Result<> assigned = assign_permits(assignment, carried, *order); !assigned) {
+    co_return not_begun(assigned.error());
   }
   if (carried.is_stopped()) co_return stopped_before(carried);
   const Result<> planned = plan(*order);
   co_return planned ? nullptr : not_begun(planned.error());
 }
 
+/// Makes the order for the driver from the claim and from what earlier attempts left.
 Result<Worker::Order> Worker::order_of(Assignment& assignment, Carried& carried) const {
   auto order = std::make_unique<domain::WorkOrder>();
   STINT_TRY(order->input, parts_.run_codec.read_input(std::exchange(assignment.claim.input, {})));
@@ -111,7 +112,7 @@ Result<Worker::Order> Worker::order_of(Assignment& assignment, Carried& carried)
   if (carried.before) order->usage_before = carried.before->usage;
   if (carried.before && carried.before->resumes) {
     order->conversation = carried.before->conversation;
-    order->may_be_unknown = carried.conversation_may_miss;
+    order->conversation_may_not_exist = carried.conversation_may_not_exist;
     order->interrupted = assignment.claim.lost > 0 ? "the process that carried it was lost" : "it was interrupted";
   }
   carried.usage = order->usage_before;
@@ -119,7 +120,8 @@ Result<Worker::Order> Worker::order_of(Assignment& assignment, Carried& carried)
   return order;
 }
 
-Result<> Worker::entrust_permits(Assignment& assignment, const Carried& carried, domain::WorkOrder& order) const {
+/// Records the attempt as the holder of its permits, and hands their descriptors to its processes.
+Result<> Worker::assign_permits(Assignment& assignment, const Carried& carried, domain::WorkOrder& order) const {
   if (!assignment.permits) return {};
   const std::string& title = order.input.title;
   STINT_CHECK(assignment.permits->assign(order.mark(), title.empty() ? carried.agent : title));
@@ -134,7 +136,7 @@ Result<> Worker::plan(domain::WorkOrder& order) const {
   return {};
 }
 
-/// Until its conversation is stored, no other node could continue it.
+/// Another node can continue the run only from a conversation that the store has: see ConversationRecord.
 Task<Worker::Report> Worker::make_resumable(const Assignment& assignment, Carried& carried, domain::WorkOrder& order,
                                             Recorder& recorder) {
   carried.resumable = !order.conversation.empty();
@@ -165,12 +167,12 @@ Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, Orde
   co_return std::move(*report);
 }
 
-/// Out of line: the order would need room in the frame that waits for the work.
+/// Out of line, to keep the order out of the coroutine frame that waits for the work.
 Result<std::unique_ptr<domain::Work>> Worker::begin(Order order, domain::WorkContext& context) const {
   return parts_.driver.begin(std::move(*order), context);
 }
 
-/// The work, with all that watches over it.
+/// Runs the work beside the tasks that record its output, watch its budgets and enforce its deadline.
 Task<Result<Worker::Report>> Worker::run_work(const Assignment& assignment, Carried& carried, domain::Work& work,
                                               Recorder& recorder, Notification& used) {
   auto body = [&](Scope& scope) -> Task<Result<Report>> {
@@ -189,16 +191,17 @@ Task<Result<Worker::Report>> Worker::run_work(const Assignment& assignment, Carr
 
 Task<> Worker::end_at(Carried& carried, TimePoint deadline) {
   co_await sleep_until(deadline);
-  carried.stop(Carried::Stop::expired, "its time is used up");
+  carried.stop(Carried::Stop::expired, "the run's time is used up");
 }
 
-/// Permits whose work could not be ended stay taken: the next request for them finds out whether it is gone.
+/// Permits of work that could not be ended stay held: the next request for them checks whether the work is gone.
 void Worker::release_permits(Assignment& assignment, Carried& carried, const domain::WorkReport& report) {
   if (assignment.permits && !report.left) assignment.permits->release();
   assignment.permits.reset();
   carried.work_is_over();
 }
 
+/// Decides how the attempt is settled: domain/verdict.hpp, with the retries that its account has left.
 domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carried, const domain::WorkReport& report) {
   const Outcome& outcome = report.outcome;
   domain::VerdictFacts facts;
@@ -210,10 +213,10 @@ domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carri
   facts.wall_now = parts_.system.wall_now();
   const bool handed_back = carried.stopped() == Carried::Stop::handed_back;
   if (handed_back && !report.begun) return domain::Verdict{.settle = Settle::hand_back, .why = {}, .park_for = {}};
-  if (report.starved || report.never_began) return domain::judge_starved(outcome);
+  if (report.starved || report.conversation_missing) return domain::judge_starved(outcome);
   if (handed_back) return domain::judge_handed_back(outcome, facts);
   if (assignment.account.empty()) return domain::judge(outcome, facts);
-  // In an outage, retries stay a fixed share of what the account is asked.
+  // In an outage, retries stay a fixed share of the requests to the account.
   RetryTokens& retries = retries_[assignment.account];
   if (outcome.kind == OutcomeKind::succeeded) retries.succeeded();
   std::optional<RetryTokens::Token> token;
@@ -228,20 +231,24 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, do
   const OutcomeKind outcome = report.outcome.kind;
   domain::Verdict verdict = judge(assignment, carried, report);
   if (verdict.settle == Settle::expired && !carried.error_before.empty()) {
-    verdict.why += "; the error before that: " + carried.error_before;
+    verdict.why += "; previous error: " + carried.error_before;
   }
-  // So that the next attempt does not look for it again.
-  if (report.never_began) (void)co_await conversations_.keep(carried, "");
+  // The conversation does not exist: the next attempt must not try to continue it.
+  if (report.conversation_missing) (void)co_await conversations_.keep(carried, "");
   store::Settlement settlement = settlement_of({carried.run, carried.fence}, verdict, report.outcome.usage);
-  if (report.begun) {  // else what earlier attempts left stands
+  if (report.begun) {  // otherwise the memo of earlier attempts stays
     settlement.result = parts_.run_codec.write(memo_of(std::move(carried.before), verdict, report));
+  }
+  if (verdict.settle == Settle::retry) {
+    const Duration wait = backoff(assignment.backoff, carried.attempt, parts_.system.random());
+    settlement.retry_after = std::max(settlement.retry_after, wait);
   }
   if (verdict.pauses_account) settlement.park_on = assignment.account;
   std::optional<RunState> state;
   if (co_await mark_effects(assignment, carried, report, verdict, settlement)) {
-    const bool anew = report.begun && assignment.on_crash == domain::OnCrash::resume && !carried.resumable;
+    const bool restarts = report.begun && assignment.on_crash == domain::OnCrash::resume && !carried.resumable;
     state = co_await parts_.settler.settle(carried.owner, std::move(settlement),
-                                           anew ? Settler::IfRefused::failed : Settler::IfRefused::lost);
+                                           restarts ? Settler::IfRefused::failed : Settler::IfRefused::lost);
   }
   log_end(carried, verdict, outcome, state);
   count(state);
@@ -250,12 +257,12 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, do
   co_return fail(outcome == OutcomeKind::cancelled ? Errc::cancelled : Errc::failed, verdict.why);
 }
 
-/// False: another node has the run, and goes by what the store knows. If unknown effects can't be marked, the run must
-/// not go on by itself all the same.
+/// Makes the mark in the store agree with the verdict. False: another node owns the run, do not settle. If the store
+/// refuses the mark of unknown effects, the settlement changes so that the run still does not go on by itself.
 Task<bool> Worker::mark_effects(const Assignment& assignment, Carried& carried, const domain::WorkReport& report,
                                 const domain::Verdict& verdict, store::Settlement& settlement) {
   if (!verdict.in_doubt && !co_await keep_conversation(carried, report, report.outcome.conversation)) {
-    co_return !carried.is_fenced();  // it stays marked: the run ends as it did, or is in doubt
+    co_return !carried.is_fenced();  // the mark stays: the run ends, or goes in doubt instead of going on
   }
   if (carried.is_fenced()) co_return false;
   if (carried.effects.is_unknown() == verdict.in_doubt) co_return true;
@@ -263,14 +270,15 @@ Task<bool> Worker::mark_effects(const Assignment& assignment, Carried& carried, 
   if (marked) co_return *marked;
   if (verdict.in_doubt) {
     settlement.settle = assignment.on_crash == domain::OnCrash::doubt ? Settle::lost : Settle::failed;
-    settlement.error += (settlement.error.empty() ? "" : "; ") + std::string("what it did is unknown, and the store ") +
-                        "refused to mark it so: " + plain_words(marked.error());
+    settlement.error += (settlement.error.empty() ? "" : "; ") +
+                        std::string("its effects are unknown, and the store ") +
+                        "refused to record that: " + printable_reason(marked.error());
   }
   co_return true;
 }
 
-/// An attempt with effects is marked as known only when its conversation is stored: a loss between the two would begin
-/// the run anew. False: it can't be.
+/// The mark of an attempt with effects is cleared only when its conversation is stored: a crash of this node between
+/// the two would start the run from the beginning. False: the conversation could not be stored.
 Task<bool> Worker::keep_conversation(Carried& carried, const domain::WorkReport& report,
                                      const std::string& conversation) {
   const bool needed = carried.effects.is_unknown() && report.begun && report.tools_used && !carried.resumable;
@@ -288,7 +296,7 @@ void Worker::count(std::optional<RunState> state) {
 }
 
 void Worker::log_dropped(const Carried& carried, const Recorder& recorder) const {
-  parts_.log.say(domain::LogLevel::warning, "output dropped: the store took nothing for too long",
+  parts_.log.say(domain::LogLevel::warning, "output dropped: the store accepted no writes for too long",
                  {{"run", carried.id},
                   domain::LogField::number("attempt", std::to_string(carried.attempt)),
                   domain::LogField::number("bytes", std::to_string(recorder.bytes_dropped())),
@@ -305,7 +313,7 @@ void Worker::log_begin(const Carried& carried) const {
                   {"trace", carried.trace}});
 }
 
-/// No state: another node has the run, or it could not be recorded.
+/// No state: another node owns the run, or the settlement could not be recorded.
 void Worker::log_end(const Carried& carried, const domain::Verdict& verdict, OutcomeKind outcome,
                      std::optional<RunState> state) const {
   const bool well = state && *state != RunState::failed && *state != RunState::in_doubt;
@@ -317,7 +325,7 @@ void Worker::log_end(const Carried& carried, const domain::Verdict& verdict, Out
                   {"agent", carried.agent},
                   {"state", std::string(state                     ? to_string(*state)
                                         : parts_.health.gave_up() ? "not recorded"
-                                                                  : "taken by others")},
+                                                                  : "taken by another node")},
                   {"outcome", std::string(to_string(outcome))},
                   {"why", outcome == OutcomeKind::succeeded ? std::string() : verdict.why},
                   {"trace", carried.trace}});

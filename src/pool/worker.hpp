@@ -1,7 +1,7 @@
-/// What a worker does with one run: the line from the claim to the store. Read worker.cpp first.
+/// Carries one run from its claim to its settlement in the store. Read worker.cpp first.
 ///
-/// The run's permits are given back when its work is proven gone; then the store is told what became of it, again and
-/// again until it answers. Requests to stop the run go through `Carried`. One executor.
+/// The worker releases the run's permits when its work is proven gone, then settles the attempt with the store and
+/// retries until the store answers. Requests to stop a run go through `Carried`. One executor.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -24,11 +24,12 @@
 
 namespace stint::pool {
 
-/// A run on its way to a worker.
+/// A claimed run with its permits, as dispatch hands it to a worker.
 struct Assignment {
   store::Claim claim;
-  std::string account;        ///< the limit that is paused with a rate limit; empty: none
-  domain::BudgetSpec budget;  ///< of the agent, with all defaults
+  std::string account;        ///< the limit that a rate limit pauses; empty: none
+  domain::BudgetSpec budget;  ///< of the agent, with all defaults applied
+  BackoffRange backoff;       ///< between attempts
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   std::unique_ptr<domain::HeldPermits> permits;  ///< null: none needed
   std::unique_ptr<Carried> carried;
@@ -37,8 +38,8 @@ struct Assignment {
 struct WorkerCounts {
   std::map<domain::RunState, std::uint64_t> settled;
   std::uint64_t stale = 0;           ///< settlements rejected because their fence was stale
-  std::uint64_t unrecorded = 0;      ///< ended, but not recorded before the process left
-  std::uint64_t notes_left_out = 0;  ///< of tools and the like, beyond what a run may leave
+  std::uint64_t unrecorded = 0;      ///< attempts that ended, but were not settled before the process exited
+  std::uint64_t notes_left_out = 0;  ///< notes (tools, spans) dropped beyond the bounds of an attempt
 };
 
 class Worker {
@@ -57,39 +58,39 @@ class Worker {
   };
   explicit Worker(Parts parts) : parts_(parts), conversations_(parts.store, parts.health, parts.run_codec) {}
 
-  /// From here on the run is one of this node's. To be put into an assignment.
+  /// Registers a claimed run as carried by this node. The result goes into an Assignment.
   [[nodiscard]] std::unique_ptr<Carried> take(store::NodeNumber owner, const store::Claim& claim);
-  /// One run, from its claim to its end or its next wait.
+  /// Carries one run from its claim until it has ended, or waits for its next attempt.
   Task<Result<>> carry(std::unique_ptr<Assignment> assignment, JobContext& job);
 
   [[nodiscard]] const std::map<CarriedRuns::Key, Carried*>& carried() const noexcept { return carried_.all(); }
-  /// Its newest attempt.
+  /// The newest attempt of the run; null: this node does not carry it.
   [[nodiscard]] Carried* find(std::string_view id) const { return carried_.find(id); }
   [[nodiscard]] bool carries(const store::Claim& claim) const {
     return carried_.all().contains({claim.id, claim.fence});
   }
-  /// Notified when a run was taken or let go, or its work is over.
+  /// Notified when a run is taken, when its work is over and when it is settled.
   [[nodiscard]] Notification& moved() noexcept { return carried_.moved(); }
   [[nodiscard]] const WorkerCounts& counts() const noexcept { return counts_; }
 
  private:
   using Report = std::unique_ptr<domain::WorkReport>;
   using Order = std::unique_ptr<domain::WorkOrder>;
-  // The steps before the work: each returns why the attempt does not begin, or null.
+  // The steps before the work: each returns a report if the attempt does not begin, or null.
   Task<Report> attempt(Assignment& assignment, Carried& carried, JobContext& job);
   Task<Report> prepare(Assignment& assignment, Carried& carried, Order& order);
   Result<Order> order_of(Assignment& assignment, Carried& carried) const;
-  Result<> entrust_permits(Assignment& assignment, const Carried& carried, domain::WorkOrder& order) const;
+  Result<> assign_permits(Assignment& assignment, const Carried& carried, domain::WorkOrder& order) const;
   Result<> plan(domain::WorkOrder& order) const;
   Task<Report> make_resumable(const Assignment& assignment, Carried& carried, domain::WorkOrder& order,
                               Recorder& recorder);
-  // The work.
+  // The work itself.
   Task<Report> work(Assignment& assignment, Carried& carried, Order order, JobContext& job);
   Task<Result<Report>> run_work(const Assignment& assignment, Carried& carried, domain::Work& work, Recorder& recorder,
                                 Notification& used);
   Result<std::unique_ptr<domain::Work>> begin(Order order, domain::WorkContext& context) const;
   Task<> end_at(Carried& carried, TimePoint deadline);
-  // The steps after it.
+  // The steps after the work.
   void release_permits(Assignment& assignment, Carried& carried, const domain::WorkReport& report);
   [[nodiscard]] domain::Verdict judge(const Assignment& assignment, const Carried& carried,
                                       const domain::WorkReport& report);

@@ -1,4 +1,4 @@
-// A worker by itself: each step of the line from the claim to the store, with a driver that does what a test says.
+// Tests each step of a worker, from the claim to the settlement, with a scripted driver.
 #include "pool/worker.hpp"
 
 #include "pool/pool_world.hpp"
@@ -40,11 +40,11 @@ class WorkerTest : public PoolWorld, protected domain::Driver, protected domain:
     return report;
   }
   static Task<Result<std::unique_ptr<domain::WorkReport>>> succeed() { co_return report(OutcomeKind::succeeded); }
-  static void tell(domain::WorkContext& context, domain::WorkNews::Kind kind, std::string text) {
-    domain::WorkNews news;
-    news.kind = kind;
-    news.text = std::move(text);
-    context.tell(news);
+  static void publish(domain::WorkContext& context, domain::WorkUpdate::Kind kind, std::string text) {
+    domain::WorkUpdate update;
+    update.kind = kind;
+    update.text = std::move(text);
+    context.publish(update);
   }
 
   /// Claims the next run and begins to carry it.
@@ -56,7 +56,7 @@ class WorkerTest : public PoolWorld, protected domain::Driver, protected domain:
     assignment->carried = worker_.take(node_, assignment->claim);
     ASSERT_TRUE(pool_->submit_nowait(std::move(assignment)));
   }
-  /// Until nothing is carried.
+  /// Waits until nothing is carried.
   void wait() {
     ASSERT_TRUE(sim_.run_until([&] { return worker_.carried().empty(); }));
   }
@@ -89,19 +89,19 @@ class WorkerTest : public PoolWorld, protected domain::Driver, protected domain:
     void end(OutcomeKind kind, std::string why) override {
       kind_ = kind;
       why_ = std::move(why);
-      told_ = true;
+      end_requested_ = true;
       end_.notify();
     }
 
    private:
     Task<> ended() {
-      while (!told_) co_await end_.wait(end_.count());
+      while (!end_requested_) co_await end_.wait(end_.count());
     }
     const Body& body_;
     domain::WorkContext& context_;
     OutcomeKind kind_ = OutcomeKind::cancelled;
     std::string why_;
-    bool told_ = false;
+    bool end_requested_ = false;
     Notification end_;
   };
   Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::WorkContext& context) override {
@@ -118,23 +118,23 @@ class WorkerTest : public PoolWorld, protected domain::Driver, protected domain:
   }
 };
 
-TEST_F(WorkerTest, a_run_goes_from_the_claim_to_the_store) {
+TEST_F(WorkerTest, carries_a_run_from_its_claim_to_its_settlement) {
   submit(kRun);
   EXPECT_EQ(carry().state, RunState::succeeded);
   ASSERT_EQ(orders_.size(), 1U);
-  EXPECT_EQ(orders_[0].spec.driver, "made-up") << "it was planned before it reached the driver";
+  EXPECT_EQ(orders_[0].spec.driver, "made-up") << "planned before it reached the driver";
   EXPECT_EQ(orders_[0].spec.invocation.prompt, std::string("for ") + kRun);
   EXPECT_EQ(worker_.counts().settled.at(RunState::succeeded), 1U);
 }
 
-TEST_F(WorkerTest, what_can_not_be_planned_does_not_reach_the_driver) {
+TEST_F(WorkerTest, a_run_that_can_not_be_planned_does_not_reach_the_driver) {
   submit(kRun);
   plan_fails_ = Error(Errc::denied, "not here");
   const store::Run run = carry(OnCrash::resume);
   EXPECT_EQ(run.state, RunState::failed);
   EXPECT_NE(run.error.find("not here"), std::string::npos);
   EXPECT_TRUE(orders_.empty());
-  EXPECT_TRUE(store_.marks.empty()) << "nothing of it could have had effects";
+  EXPECT_TRUE(store_.marks.empty()) << "it can't have had effects";
 }
 
 TEST_F(WorkerTest, input_that_can_not_be_read_fails_the_run) {
@@ -143,7 +143,7 @@ TEST_F(WorkerTest, input_that_can_not_be_read_fails_the_run) {
   EXPECT_TRUE(orders_.empty());
 }
 
-TEST_F(WorkerTest, a_failure_before_the_work_began_for_lack_of_resources_is_tried_again) {
+TEST_F(WorkerTest, a_run_that_could_not_begin_for_lack_of_resources_is_parked) {
   submit(kRun);
   body_ = [](domain::WorkContext&) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
     co_return fail(Error(Errc::exhausted, Retry::safe, "no descriptors"));
@@ -165,7 +165,7 @@ TEST_F(WorkerTest, a_stop_reaches_the_work) {
   EXPECT_EQ(look(kRun).state, RunState::cancelled);
 }
 
-TEST_F(WorkerTest, a_stop_before_the_work_begins_nothing) {
+TEST_F(WorkerTest, a_run_that_was_stopped_before_its_work_does_not_begin) {
   submit(kRun);
   auto assignment = std::make_unique<Assignment>();
   assignment->claim = claim();
@@ -177,7 +177,7 @@ TEST_F(WorkerTest, a_stop_before_the_work_begins_nothing) {
   EXPECT_TRUE(orders_.empty());
 }
 
-TEST_F(WorkerTest, permits_are_released_after_the_work_and_before_the_store_is_told) {
+TEST_F(WorkerTest, releases_permits_after_the_work) {
   struct Held final : domain::HeldPermits {
     explicit Held(std::vector<std::string>& order) : story(order) {}
     Result<> assign(const std::string& mark, const std::string&) override {
@@ -198,7 +198,7 @@ TEST_F(WorkerTest, permits_are_released_after_the_work_and_before_the_store_is_t
   EXPECT_EQ(story, (std::vector<std::string>{std::string("assigned to ") + kRun + ":1", "works", "released"}));
 }
 
-TEST_F(WorkerTest, permits_of_work_that_could_not_be_ended_stay_taken) {
+TEST_F(WorkerTest, permits_of_work_that_could_not_be_ended_stay_held) {
   struct Held final : domain::HeldPermits {
     explicit Held(bool& was_released) : released(was_released) {}
     Result<> assign(const std::string&, const std::string&) override { return {}; }
@@ -231,7 +231,7 @@ TEST_F(WorkerTest, without_a_chosen_conversation_effects_are_unknown_until_one_i
   submit(kRun, OnCrash::resume);
   body_ = [this](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
     EXPECT_EQ(store_.marks, std::vector<bool>{true});
-    tell(context, domain::WorkNews::Kind::conversation, "named-1");
+    publish(context, domain::WorkUpdate::Kind::conversation, "named-1");
     co_await sleep_for(1s);
     EXPECT_EQ(store_.marks, (std::vector<bool>{true, false}));
     co_return report(OutcomeKind::succeeded);
@@ -259,11 +259,11 @@ TEST_F(WorkerTest, the_next_attempt_continues_the_conversation_of_a_lost_one) {
   EXPECT_TRUE(orders_[0].after_loss);
 }
 
-TEST_F(WorkerTest, a_driver_marks_effects_as_unknown_while_a_call_is_under_way) {
+TEST_F(WorkerTest, a_driver_marks_effects_as_unknown_while_a_call_is_in_flight) {
   submit(kRun);
   body_ = [this](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
     EXPECT_TRUE(co_await context.effects_unknown());
-    EXPECT_EQ(store_.marks, std::vector<bool>{true}) << "the store knows it before the call is made";
+    EXPECT_EQ(store_.marks, std::vector<bool>{true}) << "marked before the call is made";
     EXPECT_TRUE(co_await context.effects_known());
     co_return report(OutcomeKind::succeeded);
   };
@@ -271,7 +271,7 @@ TEST_F(WorkerTest, a_driver_marks_effects_as_unknown_while_a_call_is_under_way) 
   EXPECT_EQ(store_.marks, (std::vector<bool>{true, false}));
 }
 
-TEST_F(WorkerTest, a_node_that_dies_during_such_a_call_leaves_the_run_in_doubt) {
+TEST_F(WorkerTest, a_node_that_dies_during_a_marked_call_leaves_the_run_in_doubt) {
   submit(kRun, OnCrash::rerun);
   body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
     (void)co_await context.effects_unknown();
@@ -282,7 +282,7 @@ TEST_F(WorkerTest, a_node_that_dies_during_such_a_call_leaves_the_run_in_doubt) 
   sim_.advance(5min);  // no heartbeat
   (void)get(store_.tick());
   EXPECT_EQ(look(kRun).state, RunState::in_doubt);
-  worker_.find(kRun)->stop(Carried::Stop::fenced, "its lease is over");
+  worker_.find(kRun)->stop(Carried::Stop::fenced, "the lease has expired");
   wait();
   EXPECT_EQ(look(kRun).state, RunState::in_doubt);
 }
@@ -290,11 +290,11 @@ TEST_F(WorkerTest, a_node_that_dies_during_such_a_call_leaves_the_run_in_doubt) 
 TEST_F(WorkerTest, spans_are_recorded_with_their_usage) {
   submit(kRun);
   body_ = [](domain::WorkContext& context) {
-    domain::WorkNews news;
-    news.kind = domain::WorkNews::Kind::span;
-    news.span = domain::Span{
+    domain::WorkUpdate update;
+    update.kind = domain::WorkUpdate::Kind::span;
+    update.span = domain::Span{
         .kind = domain::SpanKind::model_call, .name = "opus", .length = 2s, .usage = {.fresh_in = 7, .out = 3}};
-    context.tell(news);
+    context.publish(update);
     return succeed();
   };
   (void)carry();
@@ -319,7 +319,7 @@ TEST_F(WorkerTest, calls_wait_for_permits_of_the_process_and_the_wait_is_a_span)
   EXPECT_EQ(notes(kRun).size() + notes("bbbbbbbbbbbb").size(), 1U) << "one of them had to wait";
 }
 
-TEST_F(WorkerTest, a_limit_that_is_not_there_is_an_error) {
+TEST_F(WorkerTest, acquire_fails_for_an_unknown_limit) {
   submit(kRun);
   body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
     const auto permit = co_await context.acquire("nowhere", 1);
@@ -330,13 +330,13 @@ TEST_F(WorkerTest, a_limit_that_is_not_there_is_an_error) {
   EXPECT_NE(run.error.find("nowhere"), std::string::npos);
 }
 
-TEST_F(WorkerTest, use_above_the_budget_ends_the_work) {
+TEST_F(WorkerTest, usage_above_the_budget_ends_the_work) {
   submit(kRun, OnCrash::rerun, "100");
   body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
-    domain::WorkNews news;
-    news.kind = domain::WorkNews::Kind::usage;
-    news.usage.out = 101;
-    context.tell(news);
+    domain::WorkUpdate update;
+    update.kind = domain::WorkUpdate::Kind::usage;
+    update.usage.out = 101;
+    context.publish(update);
     co_await sleep_for(1h);
     co_return report(OutcomeKind::succeeded);
   };

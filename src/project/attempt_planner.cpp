@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kTokenVariable = "STINT_TOKEN=";
 
-/// A place of its own for a CLI's login and conversations, one for each permit of the agent.
+/// A separate home for a CLI's login and conversations, one for each permit of the agent.
 Result<std::string> home_variable(const Snapshot& snapshot, const domain::Agent& agent,
                                   const domain::DriverDescriptor& driver, std::uint32_t slot) {
   STINT_TRY(const auto homes, agent::blocking_find_homes_of_agents(snapshot.state, snapshot.checkout.project));
@@ -28,12 +28,12 @@ Result<std::string> home_variable(const Snapshot& snapshot, const domain::Agent&
   std::filesystem::create_directories(home, error);
   if (!error) std::filesystem::permissions(homes, std::filesystem::perms::owner_all, error);
   if (!error) std::filesystem::permissions(home, std::filesystem::perms::owner_all, error);
-  if (error) return fail(Errc::failed, "cannot make " + home + ": " + error.message());
+  if (error) return fail(Errc::failed, "cannot create " + home + ": " + error.message());
   return fmt::format("{}={}", driver.home_variable, home);
 }
 
-/// The folder that a run works in, as a real path. What a store says is data: it may name a folder of the checkout that
-/// is served, or of one of its worktrees, or one that this user ran something in.
+/// The folder that a run works in, as a real path. The path in a store is untrusted data: it may only name a folder of
+/// the served checkout, of one of its worktrees, or one in which this user has run something.
 Result<std::string> blocking_find_folder(const Snapshot& snapshot, const std::string& stored) {
   const agent::Project& own = snapshot.checkout.project;
   std::error_code error;
@@ -41,7 +41,7 @@ Result<std::string> blocking_find_folder(const Snapshot& snapshot, const std::st
   if (error || !std::filesystem::is_directory(real, error)) {
     return fail(Errc::invalid,
                 fmt::format("the folder of this run, {}, does not exist any more: the checkout was deleted "
-                            "or moved. `stint run` or `stint submit` begins it anew",
+                            "or moved. Start the run again with `stint run` or `stint submit`",
                             (own.root / stored).string()));
   }
   if (agent::is_within(own.root, real)) return real.string();
@@ -50,22 +50,23 @@ Result<std::string> blocking_find_folder(const Snapshot& snapshot, const std::st
   STINT_TRY(const bool allowed, agent::blocking_is_folder_allowed(snapshot.state, real));
   if (allowed) return real.string();
   return fail(Errc::denied,
-              fmt::format("the folder of this run, {}, is not a part of {} or one of its worktrees, and this user ran "
-                          "nothing there: a store does not decide where an agent works. `stint run` in that folder, or "
-                          "`stint submit` here, begins it anew",
+              fmt::format("the folder of this run, {}, is not a part of {} or one of its worktrees, and this user has "
+                          "run nothing there: a store must not choose where an agent works. Start the run again with "
+                          "`stint run` in that folder, or with `stint submit` here",
                           real.string(), own.root.string()));
 }
 
-/// Whether the folder of a run may have its own files decide what is started there. A run out of the store may name any
-/// folder of this machine; trust of the project that is served says nothing about another one.
+/// Whether files in the folder of a run may decide what is started there. A run from the store may name any folder of
+/// this machine, and trust in the served project does not extend to another one.
 Result<bool> blocking_is_trusted_there(const Snapshot& snapshot, const std::string& directory) {
   const agent::Project& own = snapshot.checkout.project;
-  if (directory == own.root) return snapshot.trusted;  // mostly
+  if (directory == own.root) return snapshot.trusted;  // the common case
   STINT_TRY(const agent::Project there, agent::blocking_find_project(directory));
   return agent::blocking_is_trusted(snapshot.state, there);
 }
 
-/// Fails if what the order names must not be started in the folder of its run; else whether that folder is trusted.
+/// Fails if the order's program must not be started in the folder of its run; else returns whether the folder is
+/// trusted.
 Result<bool> blocking_check_order(const Snapshot& snapshot, const AgentSpec& spec, const domain::WorkOrder& order,
                                   const std::string& directory, const std::string& named) {
   const std::string& program = order.input.program;
@@ -84,7 +85,7 @@ Result<bool> blocking_check_order(const Snapshot& snapshot, const AgentSpec& spe
   return fail(agent::untrusted(there, things.front()));
 }
 
-/// What an agent can't know because its checkout is not trusted; empty: nothing that would be missed.
+/// Names the files that an agent does not read because its checkout is not trusted; empty: there are none.
 std::string blocking_what_is_left_out(const std::string& directory, const domain::DriverDescriptor& driver,
                                       bool system_file) {
   std::string files = system_file ? "system.md" : "";
@@ -92,8 +93,8 @@ std::string blocking_what_is_left_out(const std::string& directory, const domain
     files += (files.empty() ? "" : ", ") + thing.where;
   }
   if (files.empty()) return {};
-  return fmt::format("{} is not trusted: {} reads nothing of {}. `stint trust` there allows it", directory, driver.name,
-                     files);
+  return fmt::format("{} is not trusted, so {} does not read {}. Run `stint trust` there to allow it", directory,
+                     driver.name, files);
 }
 
 Result<domain::Invocation> invocation_of(const Snapshot& snapshot, const domain::Agent& agent,
@@ -141,7 +142,7 @@ std::vector<std::string> secrets_to_withhold(const agent::EnvironmentVariables& 
     return found == environment.end() ? std::string() : found->second;
   };
   std::vector<std::string> changes;
-  // Within a run they are that run's own key, which what is below it may use.
+  // Within a run they are the run's own token, which the runs below it may use.
   if (value("STINT_RUN").empty()) changes = {"STINT_TOKEN", "STINT_URL"};
   const std::string address = value("STINT_STORE");
   if (agent::without_password(address) != address) changes.push_back("STINT_STORE=" + agent::without_password(address));
@@ -187,7 +188,8 @@ AttemptPlanner::AttemptPlanner(CurrentSnapshot snapshot, Options options)
 Result<domain::AttemptSpec> AttemptPlanner::plan(const domain::WorkOrder& order) {
   const auto snapshot = snapshot_();
   const auto found = snapshot->registry.find(order.agent);
-  if (found == snapshot->registry.end()) return fail(Errc::invalid, "the agent '" + order.agent + "' is gone");
+  if (found == snapshot->registry.end())
+    return fail(Errc::invalid, "this node has no agent '" + order.agent + "' any more");
   const AgentSpec& agent = found->second;
   if (agent.refused) return fail(*agent.refused);
   domain::AttemptSpec spec;

@@ -1,5 +1,5 @@
-/// Plans the attempts of runs from the snapshot in force: what the agent is told, where it works, what of the checkout
-/// it may read, and the environment of its processes.
+/// Plans the attempts of runs from the current snapshot: the prompt, the working folder, what of the checkout the agent
+/// may read, and the environment of its processes.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -11,19 +11,19 @@
 
 namespace stint::project {
 
-/// Changes to the environment of this process for its runs, as `os::environment_with` takes them: a user's token for a
-/// daemon and the password of the store are Stint's, and no run gets them. `store`: the setting.
+/// Changes to the environment of this process for its runs, as `os::environment_with` takes them: no run gets the
+/// user's token for a daemon, nor the password of the store. `store`: the setting.
 [[nodiscard]] std::vector<std::string> secrets_to_withhold(const agent::EnvironmentVariables& environment,
                                                            const std::string& store);
 
-/// Changes for runs in a checkout that is not trusted: no relative entries of PATH, which would find programs in it;
-/// and git, which agent CLIs call when they start, uses neither hooks nor a file system monitor of the repository, and
-/// looks into no submodule, those of these names included, whose own settings would say otherwise.
+/// Changes for runs in a checkout that is not trusted. PATH has no relative entries, which would find programs in it.
+/// Git, which agent CLIs call when they start, uses neither hooks nor a file system monitor of the repository, and
+/// ignores submodules, also those with these names, whose own settings would override that.
 [[nodiscard]] std::vector<std::string> untrusted_environment(const agent::EnvironmentVariables& environment,
                                                              const std::vector<std::string>& submodules = {});
 
-/// Plans attempts from the checkout: renders the prompt, checks the run's folder and program, decides what of the
-/// checkout the agent may read, and gives its processes their environment.
+/// Renders the prompt, checks the run's folder and program, decides what of the checkout the agent may read, and makes
+/// the environment of its processes.
 class AttemptPlanner final : public domain::AttemptPlanner {
  public:
   struct Options {

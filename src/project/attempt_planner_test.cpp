@@ -23,7 +23,7 @@ TEST(SecretsToWithhold, leave_a_run_its_own_token) {
   EXPECT_EQ(secrets_to_withhold({{"STINT_RUN", "a:1"}, {"STINT_TOKEN", "of the run"}}, "sqlite"), Changes{});
 }
 
-TEST(UntrustedEnvironment, finds_no_program_in_the_checkout_and_lets_git_start_none) {
+TEST(UntrustedEnvironment, runs_no_program_from_the_checkout) {
   const Changes git{"GIT_CONFIG_KEY_0=core.fsmonitor",
                     "GIT_CONFIG_VALUE_0=false",
                     "GIT_CONFIG_KEY_1=core.hooksPath",

@@ -6,7 +6,7 @@ namespace stint::project {
 
 Result<agent::Project> blocking_find_own_project(const Location& location) {
   STINT_TRY(agent::Project project, agent::blocking_find_project(location.folder));
-  const auto places = agent::user_places(location.variables);  // without them nothing was ever trusted
+  const auto places = agent::user_places(location.variables);  // without them nothing can be trusted
   STINT_CHECK(agent::blocking_check_owner(places ? places->state : "", project, location.variables));
   STINT_CHECK(agent::blocking_check_links(places ? places->state : "", project));
   return project;
@@ -20,7 +20,7 @@ Result<Checkout> blocking_read_checkout(const Location& location) {
   }
   const agent::Setting* const retention = loaded.settings.find("retention.runs");
   if (!project.is_repository() && retention != nullptr && retention->origin.kind == agent::OriginKind::project) {
-    // The store is the user's, with the runs of all such folders: none of them decides when those of others go.
+    // All such folders share the user's store: the settings of one must not decide the retention of the others.
     STINT_TRY(const agent::UserPlaces places, agent::user_places(location.variables));
     loaded.settings.retention = agent::blocking_load_settings(places.state, location.variables).settings.retention;
   }

@@ -10,7 +10,7 @@
 
 namespace stint::project {
 
-/// Where a process looks for its project.
+/// The folder and variables from which a process finds its project.
 struct Location {
   std::filesystem::path folder;
   agent::EnvironmentVariables variables;
@@ -24,8 +24,8 @@ struct Checkout {
   agent::Settings settings;
   std::vector<agent::Problem> warnings;  ///< unknown keys, for the commands that use agents
 };
-/// The project around the folder, and its settings. Fails if a setting is wrong: its value must not be guessed. Fails
-/// if the checkout is not trusted and its settings decide where data goes.
+/// The project around the folder, and its settings. Fails if a setting is wrong: there is no safe guess. Fails if the
+/// checkout is not trusted and its settings decide where data goes.
 [[nodiscard]] Result<Checkout> blocking_read_checkout(const Location& location);
 
 }  // namespace stint::project

@@ -7,7 +7,7 @@
 namespace stint::project {
 namespace {
 
-TEST(Checkout, a_folder_outside_a_repository_does_not_decide_when_runs_of_others_are_forgotten) {
+TEST(Checkout, a_folder_outside_a_repository_does_not_set_the_retention_of_the_shared_store) {
   const agent::TestFolder folder;
   folder.write("plain/stint.toml", "[retention]\nruns = \"1s\"\n");
   folder.write("repo/.git/HEAD", "x");

@@ -5,7 +5,7 @@
 namespace stint::project {
 namespace {
 
-/// Beside those of coven, if the checkout is one of coven's: both tools then share one capacity.
+/// The directory of coven if the checkout uses coven: both tools then share one capacity.
 std::filesystem::path agents_home(const agent::Project& project) {
   std::error_code error;
   const bool coven = std::filesystem::is_directory(project.root / ".coven", error) &&

@@ -12,8 +12,8 @@ namespace {
 using domain::DriverDescriptor;
 using domain::OnCrash;
 
-constexpr std::size_t kGoneMax = 1000;        // agents without a file; runs of more wait for theirs
-constexpr std::uint32_t kAttemptsMax = 1000;  // the engine counts them, by the run's own budget
+constexpr std::size_t kGoneMax = 1000;        // agents without a file; runs of further ones wait for their file
+constexpr std::uint32_t kAttemptsMax = 1000;  // of the store; the engine enforces the run's own budget
 
 std::string account_of(const domain::Agent& agent, const DriverDescriptor& driver, const agent::Settings& settings) {
   const auto model = settings.models.find(agent.model);
@@ -21,7 +21,7 @@ std::string account_of(const domain::Agent& agent, const DriverDescriptor& drive
   return std::string(driver.account);
 }
 
-/// Which account a run uses whose driver or model is chosen for it, and how the store then sees it.
+/// Adds the accounts of runs that choose another driver or model, and their variants in the store.
 void add_variants(AgentSpec& spec, const agent::Settings& settings) {
   for (const DriverDescriptor& driver : domain::kDrivers) {
     spec.driver_accounts[std::string(driver.name)] =
@@ -64,8 +64,8 @@ class AgentReader {
     spec.entry.name = agent.name;
     spec.entry.queued_max = settings.pool.queue;
     spec.entry.attempts_max = kAttemptsMax;
-    if (agent.retry.base) spec.entry.backoff_base = *agent.retry.base;
-    if (agent.retry.cap) spec.entry.backoff_cap = *agent.retry.cap;
+    if (agent.retry.base) spec.backoff.base = *agent.retry.base;
+    if (agent.retry.cap) spec.backoff.cap = *agent.retry.cap;
     spec.account = account_of(agent, driver, settings);
     spec.budget = agent.budget.or_else(settings.budget);
     for (const auto& [name, model] : settings.models) {
@@ -85,7 +85,7 @@ class AgentReader {
       spec.refused_drivers.emplace(other.name, agent::untrusted(snapshot_.checkout.project, things.front()));
     }
     uses_.clear();
-    // Also without a number: so that an agent, or an account, can be paused.
+    // Also without a capacity, so that an agent or an account can be paused.
     add_to_store(spec, domain::agent_limit(agent.name), 1);
     if (!spec.account.empty()) add_to_store(spec, spec.account, 1);
     if (agent.max_concurrency) add(spec, domain::agent_limit(agent.name), 1, *agent.max_concurrency, cluster_);
@@ -96,7 +96,7 @@ class AgentReader {
       } else if (!spec.refused) {
         spec.refused =
             Error(Errc::invalid,
-                  fmt::format("{}:{}: the limit '{}' is defined nowhere; give it a number in [limits] of stint.toml",
+                  fmt::format("{}:{}: the limit '{}' is defined nowhere; set its capacity in [limits] of stint.toml",
                               agent.file, request.line, request.name));
       }
     }
@@ -125,7 +125,7 @@ class AgentReader {
     if (!git_things_.empty()) return agent::untrusted(project, git_things_.front());
     return std::nullopt;
   }
-  /// Fails if the driver can't enforce what the agent's file says about tools.
+  /// Fails if the driver can't enforce the tool rules of the agent file.
   [[nodiscard]] Result<> check_tools(const domain::Agent& agent, const DriverDescriptor& driver) const {
     const Result<> kept = ports_.check_tools(driver, agent);
     if (kept) return {};
@@ -157,7 +157,7 @@ class AgentReader {
           Error(Errc::invalid, fmt::format("{}: weight {} is more than its capacity, {}", name, weight, now));
     }
     if (in_store || !limit) return;
-    add_to_store(spec, name, weight);  // without a number, so that it can be paused
+    add_to_store(spec, name, weight);  // without a capacity, so that it can be paused
     uses_.push_back(std::move(use));
   }
 
@@ -183,7 +183,7 @@ Result<std::shared_ptr<const Snapshot>> blocking_read_snapshot(const Location& l
   snapshot->state = places.state;
   AgentReader reader(*snapshot, ports, options.cluster);
   for (const domain::Agent& agent : snapshot->catalogue.agents) reader.read(agent);
-  domain::Agent prompt;  // of runs without a file
+  domain::Agent prompt;  // of runs without an agent file
   prompt.name = domain::kPromptAgent;
   prompt.description = "A prompt without an agent's file";
   reader.read(prompt);  // no file has its name

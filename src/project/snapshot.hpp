@@ -1,5 +1,5 @@
-/// What a checkout says at one moment, as one immutable value: its agents with defaults filled in, its settings,
-/// whether it is trusted, which limits its agents need and who counts them, and which agents must not run and why.
+/// The state of a checkout at one moment, as one immutable value: its agents with defaults filled in, its settings,
+/// whether it is trusted, which limits its agents need and what counts them, and which agents must not run and why.
 ///
 /// A run keeps the snapshot under which it began; a reload reads the next one. Nothing in it changes: share it freely
 /// between threads.
@@ -34,25 +34,25 @@ struct Snapshot {
   LimitDirectories limit_directories;
   agent::Catalogue catalogue;
   AgentRegistry registry;
-  bool trusted = false;         ///< the checkout, when it was read
-  std::filesystem::path state;  ///< the user's folder, with what is trusted
+  bool trusted = false;         ///< the checkout was trusted when it was read
+  std::filesystem::path state;  ///< the user's state folder, with the list of trusted checkouts
   HostLimitUses host_limits;
-  std::map<std::string, std::uint32_t> cluster_limits;  ///< that the store counts
+  std::map<std::string, std::uint32_t> cluster_limits;  ///< counted by the store
   std::vector<HostLimitUse> unusable;  ///< limits whose files can't be written; their agents are refused
 };
 
-/// Gives the snapshot in force.
+/// Returns the current snapshot.
 using CurrentSnapshot = std::function<std::shared_ptr<const Snapshot>()>;
 
-/// A host limit as its files have it.
+/// A host limit, read from its files.
 struct HostLimitState {
   std::uint32_t capacity = 1;
   std::optional<Error> unusable;  ///< why no permit can be taken
 };
 
-/// What a snapshot asks of the layers above it.
+/// Callbacks into the layers above.
 struct SnapshotPorts {
-  /// Fails if the driver can't enforce what the agent's file says about tools.
+  /// Fails if the driver can't enforce the tool rules of the agent file.
   std::function<Result<>(const domain::DriverDescriptor&, const domain::Agent&)> check_tools;
   /// Fails if there can be no limit of that name and capacity.
   std::function<Result<HostLimitState>(const LimitDirectories&, const HostLimitUse&)> blocking_look_at_limit;
@@ -68,12 +68,12 @@ struct SnapshotOptions {
 [[nodiscard]] Result<std::shared_ptr<const Snapshot>> blocking_read_snapshot(const Location& location,
                                                                              const SnapshotPorts& ports,
                                                                              SnapshotOptions options = {});
-/// Whether `stint trust` was given or revoked since.
+/// Whether `stint trust` was granted or revoked since the snapshot was read.
 [[nodiscard]] bool blocking_trust_changed(const Location& location, const Snapshot& snapshot);
 
 /// The driver of a run: the one chosen for it, else the agent's own.
 [[nodiscard]] const domain::DriverDescriptor& driver_of(const domain::Agent& agent, std::string_view chosen);
-/// Of all agents and their account variants, as the store has them.
+/// The store entries of all agents and their account variants.
 [[nodiscard]] std::vector<std::string> names_in_store(const Snapshot& snapshot);
 /// What is wrong with the settings and with the file of this agent, in the order of their files. A command that uses
 /// the agent shows it: an unknown key is otherwise silent.

@@ -10,7 +10,7 @@
 namespace stint::project {
 namespace {
 
-/// A repository in a folder of its own, with host limits and tool rules that a test decides.
+/// A repository in a temporary folder, with host limits and tool rules that a test sets.
 class SnapshotTest : public ::testing::Test {
  protected:
   SnapshotTest() {
@@ -190,7 +190,7 @@ TEST_F(SnapshotTest, a_limit_whose_files_cannot_be_written_refuses_its_agent) {
   EXPECT_TRUE(read({.before = snapshot.get()})->unusable.empty());
 }
 
-TEST_F(SnapshotTest, a_limit_that_cannot_be_refuses_its_agent_and_is_not_taken) {
+TEST_F(SnapshotTest, an_invalid_limit_refuses_its_agent_and_is_not_taken) {
   write_settings("[limits]\ngpu = 4\n");
   write_agent("train", "limits: [gpu]\n");
   impossible_ = "gpu";

@@ -18,7 +18,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kLineMax = 1 << 20;
 
-/// The piece of text in one event; empty if it has none.
+/// The text in one event; empty if it has none.
 std::string piece_of(std::string_view data) {
   boost::system::error_code error;
   const json::value event = json::parse(data, error);
@@ -27,7 +27,7 @@ std::string piece_of(std::string_view data) {
   return found != nullptr && found->is_string() ? std::string(found->as_string()) : std::string();
 }
 
-/// Prints words as they come; a line of its own for each sentence, so that who reads lines has something to read.
+/// Prints words as they arrive; a new line for each sentence, so that line-based readers get output early.
 class Printer {
  public:
   ~Printer() {
@@ -91,7 +91,7 @@ int ask_main(const std::vector<std::string>& arguments) {
       line.clear();
     }
   }
-  return done ? 0 : complain("the answer ended before its end");
+  return done ? 0 : complain("the stream ended before the answer was complete");
 }
 
 }  // namespace stint::provider

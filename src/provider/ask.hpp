@@ -1,5 +1,5 @@
-/// A client that asks one question of an OpenAI-compatible endpoint and prints the answer as it comes: the smallest
-/// agent there is, for demos and tests that have no other. A process of its own.
+/// A client that sends one prompt to an OpenAI-compatible endpoint and prints the answer as it arrives: the smallest
+/// possible agent, for demos and tests. A process of its own.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace stint::provider {
 
 inline constexpr char kAskArgument[] = "__ask";
 
-/// `arguments`: host, port, prompt. 0 if the whole answer came.
+/// `arguments`: host, port, prompt. Returns 0 if the answer was complete.
 int ask_main(const std::vector<std::string>& arguments);
 
 }  // namespace stint::provider

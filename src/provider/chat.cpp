@@ -6,7 +6,7 @@
 namespace stint::provider::chat {
 namespace {
 
-constexpr std::int64_t kCreated = 1767225600;  // always the same: answers are deterministic
+constexpr std::int64_t kCreated = 1767225600;  // constant: answers are deterministic
 
 json::object usage(const Tokens& tokens) {
   const std::uint64_t input = std::uint64_t{tokens.fresh} + tokens.cache_read + tokens.cache_write;
@@ -101,9 +101,9 @@ class ChatEncoder final : public Encoder {
 
 Result<> read(const json::object& body, Ask& ask) {
   STINT_CHECK(read_output_max(body, "max_tokens", ask));
-  STINT_CHECK(read_output_max(body, "max_completion_tokens", ask));  // its newer name wins
+  STINT_CHECK(read_output_max(body, "max_completion_tokens", ask));  // the newer name wins
   const json::array* const list = array_at(body, "messages");
-  if (list == nullptr || list->empty()) return fail(Errc::invalid, "messages: give at least one");
+  if (list == nullptr || list->empty()) return fail(Errc::invalid, "messages: send at least one");
   Conversation conversation;
   for (const json::value& item : *list) {
     const json::object* const message = item.if_object();
@@ -114,15 +114,15 @@ Result<> read(const json::object& body, Ask& ask) {
     if (role != "user") continue;
     if (const json::array* const parts = array_at(*message, "content")) {
       for (const json::value& part : *parts) {
-        if (const json::object* const block = part.if_object()) conversation.person(text_at(*block, "text"));
+        if (const json::object* const block = part.if_object()) conversation.user_text(text_at(*block, "text"));
       }
     } else {
-      conversation.person(text_at(*message, "content"));
+      conversation.user_text(text_at(*message, "content"));
     }
   }
   std::move(conversation).finish(ask);
   const json::object* const options = object_at(body, "stream_options");
-  ask.wants_usage = options != nullptr && truth_at(*options, "include_usage", false);
+  ask.wants_usage = options != nullptr && bool_at(*options, "include_usage", false);
   return {};
 }
 

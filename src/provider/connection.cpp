@@ -16,8 +16,8 @@ using boost::system::error_code;
 
 constexpr std::size_t kReadPiece = 16 << 10;
 constexpr std::size_t kFlushBytes = 16 << 10;            // of a stream that is generated faster than it is written
-constexpr std::size_t kDrainBytesMax = 1 << 20;          // read and thrown away after a refusal
-constexpr Duration kDrainMax = std::chrono::seconds(1);  // so that the client can read why, before the reset
+constexpr std::size_t kDrainBytesMax = 1 << 20;          // read and discarded after a refusal
+constexpr Duration kDrainMax = std::chrono::seconds(1);  // so that the client can read the reason before the reset
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
@@ -29,7 +29,7 @@ std::optional<Protocol> protocol_of(std::string_view path) {
   return std::nullopt;
 }
 
-/// The body of a list of models, or of one: a name may have slashes in it.
+/// The body of a list of models, or of one: a name may contain slashes.
 std::optional<std::string> look_up_models(std::string_view path, bool anthropic) {
   ModelForm form = anthropic ? ModelForm::anthropic : ModelForm::openai;
   if (path.starts_with("/v1beta/")) form = ModelForm::gemini;
@@ -44,7 +44,7 @@ std::optional<std::string> look_up_models(std::string_view path, bool anthropic)
 
 }  // namespace
 
-/// One model call: what was asked, what will be said, and its place in the books, which it leaves however it ends.
+/// One model call: the request, the reply, and its entry in the journal, which it closes however it ends.
 class Connection::Call {
  public:
   Call(Server& server, const Request& request) : request_(request), server_(server), begun_(server.reactor().now()) {
@@ -150,7 +150,7 @@ Task<Result<Connection::Request>> Connection::read_request() {
   }
   net::Refusal refusal = reader.refusal();
   const net::Request& message = reader.request();
-  if (reader.state() == State::done && message.version < 11) refusal = {505, "The provider speaks HTTP/1.1."};
+  if (reader.state() == State::done && message.version < 11) refusal = {505, "The provider supports HTTP/1.1 only."};
   if (refusal.status != 0) {
     co_await refuse(static_cast<int>(refusal.status), std::string(refusal.detail));
     co_return fail(Errc::invalid, "refused");
@@ -164,8 +164,7 @@ Task<Result<Connection::Request>> Connection::read_request() {
   co_return request;
 }
 
-/// Answers, then reads what still comes for a moment: a close with unread bytes is a reset, and would take the answer
-/// with it.
+/// Answers, then reads on for a moment: closing with unread bytes sends a reset, which would discard the answer.
 Task<> Connection::refuse(int status, std::string message) {
   ++server_.journal().stats().bad_requests;
   Failure failure;
@@ -200,8 +199,8 @@ Task<bool> Connection::write_all(std::string_view bytes) {
 }
 
 Task<bool> Connection::write(std::string bytes) {
-  // What the system takes at once needs no wait. So no client that has read its whole answer and left, and no stop,
-  // comes between the last byte and its record.
+  // No wait for bytes that the system takes at once. So neither a client that has read its whole answer and left nor a
+  // cancel can come between the last byte and its record.
   std::string_view rest = bytes;
   while (!rest.empty()) {
     error_code error;
@@ -258,7 +257,7 @@ Task<Connection::Ended> Connection::respond(const Request& request) {
   }
   Failure failure;
   failure.status = 404;
-  failure.message = fmt::format("{} {}: the simulated provider does not know it.", request.method, request.path);
+  failure.message = fmt::format("{} {}: the simulated provider has no such path.", request.method, request.path);
   const Protocol form = request.anthropic ? Protocol::messages : Protocol::chat;
   co_return co_await answer_plain(request, 404, kJson, error_body(form, failure, 0));
 }
@@ -273,11 +272,11 @@ Task<Connection::Ended> Connection::administer(const Request& request) {
   }
   if (request.method == "POST" && request.path == "/_/reset") {
     journal.reset();
-    co_return co_await answer_plain(request, 200, kText, "the sums begin anew\n");
+    co_return co_await answer_plain(request, 200, kText, "totals reset\n");
   }
   if (request.method == "DELETE" && request.path == "/_/script") {
     server_.script() = Script();
-    co_return co_await answer_plain(request, 200, kText, "the provider answers on its own\n");
+    co_return co_await answer_plain(request, 200, kText, "script removed; built-in replies are active\n");
   }
   if (request.method == "POST" && request.path == "/_/script") {
     Result<Script> script = Script::parse(request.body);
@@ -285,10 +284,11 @@ Task<Connection::Ended> Connection::administer(const Request& request) {
       co_return co_await answer_plain(request, 400, kText, fmt::format("{}\n", script.error().what()));
     }
     server_.script() = std::move(*script);
-    co_return co_await answer_plain(request, 200, kText, "the script is in force\n");
+    co_return co_await answer_plain(request, 200, kText, "script active\n");
   }
   co_return co_await answer_plain(
-      request, 404, kText, "known are GET /_/stats, GET /_/requests, POST and DELETE /_/script, POST /_/reset\n");
+      request, 404, kText,
+      "no such path; allowed: GET /_/stats, GET /_/requests, POST and DELETE /_/script, POST /_/reset\n");
 }
 
 Task<Connection::Ended> Connection::refuse_call(const Request& request, Call& call, Failure failure) {
@@ -341,15 +341,15 @@ Task<Connection::Ended> Connection::converse(const Request& request, Protocol pr
   call.record.end = wire::ProviderEnd::client_closed;
   error_code ignored;
   socket_.close(ignored);
-  if (!call.ask.stream || call.reply().deaf) co_await go_on_alone(call);
+  if (!call.ask.stream || call.reply().deaf) co_await finish_unread(call);
   co_return Ended::gone;
 }
 
-/// Until the client is gone.
+/// Waits until the client is gone.
 Task<> Connection::watch() {
   std::array<char, kReadPiece> piece;
   while (true) {
-    // Waits first and reads after, without a suspension between: a read that loses the race would take bytes with it.
+    // Waits first, then reads, without a suspension in between: a read that loses the race would lose bytes.
     const auto [waited] = co_await socket_.async_wait(tcp::socket::wait_read, use_task);
     if (waited) co_return;
     error_code error;
@@ -361,8 +361,8 @@ Task<> Connection::watch() {
   }
 }
 
-/// What real upstreams do when nobody listens to an answer that is no stream: they finish it, and bill it.
-Task<> Connection::go_on_alone(Call& call) {
+/// Real upstreams finish and bill an answer that is not a stream even after the client has left; so does this.
+Task<> Connection::finish_unread(Call& call) {
   Generation& generation = *call.generation;
   const Fault fault = call.reply().fault;
   if (fault == Fault::status || fault == Fault::spend_limit || fault == Fault::hang || fault == Fault::reset) co_return;
@@ -386,15 +386,15 @@ Task<Connection::Ended> Connection::perform(Call& call) {
       Failure failure;
       failure.spend_limit = reply.fault == Fault::spend_limit;
       failure.status = failure.spend_limit ? 429 : reply.status;
-      co_return co_await say_error(call, std::move(failure));
+      co_return co_await send_error(call, std::move(failure));
     }
     default: break;
   }
   if (call.ask.stream) co_return co_await stream(call);
-  co_return co_await say_whole(call);
+  co_return co_await send_whole(call);
 }
 
-Task<Connection::Ended> Connection::say_error(Call& call, Failure failure) {
+Task<Connection::Ended> Connection::send_error(Call& call, Failure failure) {
   failure.message = call.reply().message;
   const std::string body = error_body(call.ask.protocol, failure, call.record.number);
   Head head = call.head(failure.status);
@@ -429,7 +429,7 @@ Task<Connection::Ended> Connection::stream(Call& call) {
     call.made_token();
     if (pending.size() < kFlushBytes) continue;
     written = co_await write(std::exchange(pending, {}));
-    co_await yield();  // a fast reader must not have the thread for itself
+    co_await yield();  // a fast reader must not monopolize the thread
   }
   if (written) {
     pending += chunk(generation.end());
@@ -440,7 +440,7 @@ Task<Connection::Ended> Connection::stream(Call& call) {
   co_return Ended::gone;
 }
 
-/// The fault in the middle of the stream; nothing if the stream goes on after it.
+/// Performs the fault in the middle of the stream; returns nothing if the stream continues after it.
 Task<std::optional<Connection::Ended>> Connection::strike(Call& call, std::string& pending) {
   Generation& generation = *call.generation;
   const Fault fault = call.reply().fault;
@@ -463,7 +463,7 @@ Task<std::optional<Connection::Ended>> Connection::strike(Call& call, std::strin
   co_return Ended::closing;
 }
 
-Task<Connection::Ended> Connection::say_whole(Call& call) {
+Task<Connection::Ended> Connection::send_whole(Call& call) {
   Generation& generation = *call.generation;
   const Fault fault = call.reply().fault;
   if (call.reply().first_token > Duration::zero()) co_await sleep_for(call.reply().first_token);
@@ -480,7 +480,7 @@ Task<Connection::Ended> Connection::say_whole(Call& call) {
   if (fault == Fault::error_event) {
     Failure failure;
     failure.status = 529;
-    co_return co_await say_error(call, std::move(failure));
+    co_return co_await send_error(call, std::move(failure));
   }
   std::string body = generation.whole();
   if (fault == Fault::malformed) body.resize(body.size() / 2);

@@ -1,8 +1,8 @@
-/// One client of the simulated provider: reads its requests and answers them, one after the other.
+/// One client connection of the simulated provider: reads requests and answers them, one after the other.
 ///
-/// While an answer is on its way the socket is watched, so that a client that goes away is noticed at once, and not at
-/// the next write. A client that closes its sending half counts as gone, as it does at nginx: from here the two look
-/// the same, and an answer nobody waits for costs money.
+/// While it answers it watches the socket, so that it detects a client that leaves at once, and not at the next write.
+/// A client that closes its sending half counts as gone, as with nginx: the two look the same from here, and an answer
+/// that no client reads costs money.
 #pragma once
 
 #include "provider/generation.hpp"
@@ -17,14 +17,14 @@ namespace stint::provider {
 
 class Connection {
  public:
-  /// A connection's whole life. The server must outlive it.
+  /// Serves a connection until it closes. The server must outlive it.
   static Task<> carry(Server& server, asio::ip::tcp::socket socket, Permit slot);
 
  private:
   struct Request {
     std::string method, path, body;
     bool keep_alive = true;
-    bool anthropic = false;  // spoken to as Anthropic's API is
+    bool anthropic = false;  // the request uses Anthropic's API
   };
   enum class Ended : std::uint8_t { kept, closing, gone };
   class Call;
@@ -35,7 +35,7 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   Task<> serve();
-  // Reading. A failure carries the status to answer with in its text, or none to just close.
+  // Reading. The text of a failure carries the status to answer with, or nothing to just close.
   Task<bool> wait_for_data();
   Task<Result<Request>> read_request();
   Task<bool> read_more();
@@ -50,9 +50,9 @@ class Connection {
   Task<Ended> perform(Call& call);
   Task<Ended> stream(Call& call);
   Task<std::optional<Ended>> strike(Call& call, std::string& pending);
-  Task<Ended> say_whole(Call& call);
-  Task<Ended> say_error(Call& call, Failure failure);
-  Task<> go_on_alone(Call& call);
+  Task<Ended> send_whole(Call& call);
+  Task<Ended> send_error(Call& call, Failure failure);
+  Task<> finish_unread(Call& call);
   Task<> watch();
 
   Task<bool> write(std::string bytes);
@@ -61,7 +61,7 @@ class Connection {
 
   Server& server_;
   asio::ip::tcp::socket socket_;
-  std::string buffer_;  // read, and not used yet
+  std::string buffer_;  // read, and not consumed yet
 };
 
 }  // namespace stint::provider

@@ -30,7 +30,7 @@ class GeminiEncoder final : public Encoder {
   }
   std::string open(std::size_t, const Block&) override { return {}; }
   std::string piece(std::size_t, const Block& block, std::string_view text) override {
-    if (block.kind == Block::Kind::tool) return {};  // a call has no pieces here: it comes whole
+    if (block.kind == Block::Kind::tool) return {};  // a call has no pieces in this protocol
     json::object part{{"text", text}};
     if (block.kind == Block::Kind::thinking) part["thought"] = true;
     return sse({}, write(response(json::array{std::move(part)}, std::nullopt)));
@@ -62,7 +62,7 @@ class GeminiEncoder final : public Encoder {
   std::string error(const Failure& failure) override { return sse({}, write(gemini::error(failure))); }
 
  private:
-  /// Not one that the bound of the answer's length cut: here a call comes whole, or not at all.
+  /// Not a call that the length bound cut: in this protocol a call is sent whole, or not at all.
   static bool is_whole(const Block& block) {
     boost::system::error_code error;
     (void)json::parse(block.whole(), error);
@@ -72,7 +72,7 @@ class GeminiEncoder final : public Encoder {
     boost::system::error_code error;
     return {{"functionCall", {{"id", block.id}, {"name", block.name}, {"args", json::parse(block.whole(), error)}}}};
   }
-  /// `finish` is that of the last event; none: more comes.
+  /// `finish` is that of the last event; none: more events follow.
   json::object response(json::array parts, std::optional<Finish> finish) const {
     json::object candidate{{"content", {{"role", "model"}, {"parts", std::move(parts)}}}, {"index", 0}};
     if (finish) candidate["finishReason"] = *finish == Finish::cut ? "MAX_TOKENS" : "STOP";
@@ -106,7 +106,7 @@ Result<> read(const json::object& body, std::string_view target, Ask& ask) {
     STINT_CHECK(read_output_max(*config, "maxOutputTokens", ask));
   }
   const json::array* const list = array_at(body, "contents");
-  if (list == nullptr || list->empty()) return fail(Errc::invalid, "contents: give at least one");
+  if (list == nullptr || list->empty()) return fail(Errc::invalid, "contents: send at least one");
   Conversation conversation;
   for (const json::value& item : *list) {
     const json::object* const message = item.if_object();
@@ -119,7 +119,7 @@ Result<> read(const json::object& body, std::string_view target, Ask& ask) {
     const json::array* const parts = array_at(*message, "parts");
     if (parts == nullptr) continue;
     for (const json::value& part : *parts) {
-      if (const json::object* const block = part.if_object()) conversation.person(text_at(*block, "text"));
+      if (const json::object* const block = part.if_object()) conversation.user_text(text_at(*block, "text"));
     }
   }
   std::move(conversation).finish(ask);

@@ -38,7 +38,7 @@ bool Generation::strikes_now() noexcept {
     case Fault::error_event: break;
     default: return false;
   }
-  // A text shorter than `after` must not make the fault vanish.
+  // A text shorter than `after` must not skip the fault.
   if (struck_ || made_ < std::min(reply_.after, total_)) return false;
   struck_ = true;
   return true;

@@ -1,5 +1,5 @@
-/// One answer on its way: gives the stream's bytes token by token and says when each is due. The server's coroutine
-/// waits and writes; everything that decides is here. Pure: the pace is counted from a start that the caller keeps.
+/// One answer in progress: gives the stream's bytes token by token and tells when each is due. The server's coroutine
+/// waits and writes; all decisions are here. Pure: the pace is counted from a start that the caller keeps.
 #pragma once
 
 #include "provider/protocol.hpp"
@@ -16,13 +16,13 @@ class Generation {
   [[nodiscard]] bool done() const noexcept { return made_ >= total_; }
   [[nodiscard]] std::uint32_t made() const noexcept { return made_; }
   [[nodiscard]] std::uint32_t total() const noexcept { return total_; }
-  /// Whether the reply's fault in the stream strikes now, before the next token. True once.
+  /// Whether the reply's stream fault is due now, before the next token. True once.
   [[nodiscard]] bool strikes_now() noexcept;
 
   [[nodiscard]] std::string begin() { return encoder_->begin(tokens()); }
   /// The bytes of the next token.
   [[nodiscard]] std::string next();
-  /// Makes the next token without its bytes.
+  /// Counts the next token without producing its bytes.
   void skip() noexcept { ++made_; }
   [[nodiscard]] std::string end();
   [[nodiscard]] std::string whole();
@@ -38,7 +38,7 @@ class Generation {
   const std::uint32_t input_tokens_;
   std::uint32_t total_ = 0;
   std::uint32_t made_ = 0;
-  std::size_t block_ = 0;  // where the next token is
+  std::size_t block_ = 0;  // position of the next token
   std::size_t piece_ = 0;
   bool struck_ = false;
 };

@@ -21,7 +21,7 @@ std::size_t count(std::string_view text, std::string_view part) {
   return found;
 }
 
-/// What a protocol says of an answer that its caller's bound cut, in a stream and in one body, and of one that was not.
+/// How a protocol reports an answer that its caller's bound cut, in a stream and in one body, and one that is complete.
 struct CutWords {
   Protocol protocol;
   std::string_view cut, complete;
@@ -78,7 +78,7 @@ TEST(ProviderGeneration, tokens_are_due_at_the_rate) {
   EXPECT_FALSE(generation.done());
   for (int i = 0; i < 5; ++i) generation.skip();
   EXPECT_TRUE(generation.done());
-  EXPECT_EQ(make("tokens=10").due(), 0s) << "without a rate, at once";
+  EXPECT_EQ(make("tokens=10").due(), 0s) << "no rate: immediately";
 }
 
 TEST(ProviderGeneration, a_fault_strikes_once_after_its_tokens) {
@@ -89,7 +89,7 @@ TEST(ProviderGeneration, a_fault_strikes_once_after_its_tokens) {
   EXPECT_TRUE(generation.strikes_now());
   EXPECT_FALSE(generation.strikes_now());
   EXPECT_TRUE(make("fault=cut after=0").strikes_now());
-  EXPECT_FALSE(make("fault=429 after=0").strikes_now()) << "not one of the stream";
+  EXPECT_FALSE(make("fault=429 after=0").strikes_now()) << "not a stream fault";
 }
 
 TEST(ProviderGeneration, every_block_is_opened_and_closed_in_every_protocol) {
@@ -116,7 +116,7 @@ TEST(ProviderGeneration, an_empty_text_is_still_an_answer) {
   EXPECT_EQ(count(generation.begin() + generation.end(), "event: content_block_st"), 2);
 }
 
-TEST(ProviderGeneration, usage_says_what_was_made) {
+TEST(ProviderGeneration, usage_counts_the_generated_tokens) {
   Generation generation = make("text=\"a b c\" cache_read=7");
   (void)generation.next();
   (void)generation.next();

@@ -22,7 +22,7 @@ void Journal::end(wire::ProviderRecord record) {
   if (record.end == wire::ProviderEnd::refused) ++stats_.bad_requests;
   if (record.prompt.size() > kPromptMax) {
     record.prompt.resize(kPromptMax);
-    // Not in the middle of a character.
+    // Cuts between characters.
     while (!record.prompt.empty() && (static_cast<unsigned char>(record.prompt.back()) & 0xC0) == 0x80) {
       record.prompt.pop_back();
     }

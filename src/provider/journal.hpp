@@ -1,5 +1,5 @@
-/// The provider's books: counters, and a record of each model call, the latest of them kept. Belongs to the server's
-/// thread.
+/// The provider's journal: counters, and a record of each model call, of which the latest are kept. Used on the
+/// server's thread only.
 #pragma once
 
 #include "wire/provider_report.hpp"
@@ -15,16 +15,16 @@ class Journal {
   static constexpr std::size_t kRecordsMax = 10'000;
   static constexpr std::size_t kPromptMax = 200;  // bytes of a prompt in its record
 
-  /// Also appends each record to `file`, one line of JSON each. Closes it at the end. May be null.
+  /// Also appends each record to `file`, one line of JSON each, and closes it at the end. May be null.
   explicit Journal(std::FILE* file = nullptr) : file_(file) {}
 
   wire::ProviderStats& stats() noexcept { return stats_; }
-  /// Gives the request's number.
+  /// Returns the request's number.
   std::uint64_t begin() noexcept;
   void end(wire::ProviderRecord record);
-  /// All records that are kept, one line each.
+  /// All kept records, one line each.
   [[nodiscard]] std::string lines() const;
-  /// Begins new sums; what is open now stays counted.
+  /// Resets the totals; open requests stay counted.
   void reset();
 
  private:

@@ -43,7 +43,7 @@ json::object content(const Block& block, bool full) {
     case Block::Kind::tool: {
       boost::system::error_code error;
       json::value input = full ? json::parse(block.whole(), error) : json::value(json::object());
-      if (error) input = json::object();  // of a call that was cut
+      if (error) input = json::object();  // the call was cut
       return {{"type", "tool_use"}, {"id", block.id}, {"name", block.name}, {"input", std::move(input)}};
     }
     case Block::Kind::text: break;
@@ -116,7 +116,7 @@ class MessagesEncoder final : public Encoder {
   const std::string model_;
 };
 
-/// A conversation that is kept here: the SDKs' tool runners begin one, and then send only what is new.
+/// A conversation stored here: the SDKs' tool runners create one, and then send only new messages.
 Result<> read_thread(const json::object& body, Ask& ask) {
   const json::object* const thread = object_at(body, "thread");
   if (thread == nullptr) return {};
@@ -135,7 +135,7 @@ Result<> read(const json::object& body, Ask& ask) {
   STINT_CHECK(read_thread(body, ask));
   const json::array* const list = array_at(body, "messages");
   if (list == nullptr || (list->empty() && ask.continues.empty()))
-    return fail(Errc::invalid, "messages: give at least one");
+    return fail(Errc::invalid, "messages: send at least one");
   Conversation conversation;
   for (const json::value& item : *list) {
     const json::object* const message = item.if_object();
@@ -149,10 +149,10 @@ Result<> read(const json::object& body, Ask& ask) {
     if (const json::array* const parts = array_at(*message, "content")) {
       for (const json::value& part : *parts) {
         const json::object* const block = part.if_object();
-        if (block != nullptr && text_at(*block, "type") == "text") conversation.person(text_at(*block, "text"));
+        if (block != nullptr && text_at(*block, "type") == "text") conversation.user_text(text_at(*block, "text"));
       }
     } else {
-      conversation.person(text_at(*message, "content"));
+      conversation.user_text(text_at(*message, "content"));
     }
   }
   std::move(conversation).finish(ask);

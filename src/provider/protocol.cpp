@@ -44,7 +44,7 @@ std::string text_at(const json::object& object, std::string_view key) {
   if (value == nullptr || !value->is_string()) return {};
   return {value->get_string().data(), value->get_string().size()};
 }
-bool truth_at(const json::object& object, std::string_view key, bool otherwise) {
+bool bool_at(const json::object& object, std::string_view key, bool otherwise) {
   const json::value* const value = object.if_contains(key);
   return value != nullptr && value->is_bool() ? value->get_bool() : otherwise;
 }
@@ -68,10 +68,10 @@ Result<> read_output_max(const json::object& object, std::string_view key, Ask& 
   return {};
 }
 
-void Conversation::person(std::string_view text) {
+void Conversation::user_text(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return;
-  // A tag at the very beginning is a CLI's way to speak to the model: <system-reminder>, <environment_context>, …
+  // A tag at the very beginning is text that a CLI adds for the model: <system-reminder>, <environment_context>, …
   if (text[first] == '<' && text.find('>', first) != std::string_view::npos) {
     tagged_ = text;
     return;
@@ -83,7 +83,7 @@ void Conversation::person(std::string_view text) {
   turn_ = 0;
 }
 void Conversation::finish(Ask& ask) && {
-  ask.prompt = std::move(prompt_.empty() ? tagged_ : prompt_);  // a person may begin with a tag, too
+  ask.prompt = std::move(prompt_.empty() ? tagged_ : prompt_);  // a prompt may begin with a tag, too
   ask.turn = turn_;
 }
 
@@ -94,12 +94,12 @@ std::string message_of(const Failure& failure) {
     case 400: return "The request is not valid.";
     case 401: return "invalid x-api-key";
     case 402: return "The account has no credit.";
-    case 403: return "This key may not do that.";
-    case 404: return "There is no such thing here.";
+    case 403: return "This API key is not permitted to do that.";
+    case 404: return "Not found.";
     case 413: return "The request is too large.";
     case 429: return "This request would exceed your rate limit.";
     case 529: return "Overloaded";
-    default: return fmt::format("The simulated provider was told to answer {}.", failure.status);
+    default: return fmt::format("The simulated provider is scripted to answer {}.", failure.status);
   }
 }
 
@@ -115,13 +115,13 @@ Result<Ask> read_ask(Protocol protocol, std::string_view target, std::string_vie
   options.max_depth = kDepthMax;
   boost::system::error_code error;
   const json::value value = json::parse(json::string_view(body.data(), body.size()), error, {}, options);
-  if (error) return fail(Errc::invalid, fmt::format("the body is no JSON: {}", error.message()));
+  if (error) return fail(Errc::invalid, fmt::format("the body is invalid JSON: {}", error.message()));
   const json::object* const object = value.if_object();
   if (object == nullptr) return fail(Errc::invalid, "the body must be a JSON object");
   Ask ask;
   ask.protocol = protocol;
   ask.model = text_at(*object, "model");
-  ask.stream = truth_at(*object, "stream", false);
+  ask.stream = bool_at(*object, "stream", false);
   ask.input_tokens = estimate_tokens(body.size());
   switch (protocol) {
     case Protocol::messages: STINT_CHECK(messages::read(*object, ask)); break;
@@ -129,7 +129,7 @@ Result<Ask> read_ask(Protocol protocol, std::string_view target, std::string_vie
     case Protocol::responses: STINT_CHECK(responses::read(*object, ask)); break;
     case Protocol::gemini: STINT_CHECK(gemini::read(*object, target, ask)); break;
   }
-  if (ask.model.empty()) return fail(Errc::invalid, "model: the request names none");
+  if (ask.model.empty()) return fail(Errc::invalid, "model: is missing");
   return ask;
 }
 

@@ -12,7 +12,7 @@ Ask read(Protocol protocol, std::string_view body, std::string_view target = "")
   return ask ? std::move(*ask) : Ask();
 }
 
-TEST(ProviderProtocol, the_prompt_is_what_a_person_said_last_and_turns_count_from_there) {
+TEST(ProviderProtocol, the_prompt_is_the_last_user_message_and_turns_count_from_there) {
   const Ask ask = read(Protocol::messages, R"({"model": "m", "messages": [
       {"role": "user", "content": "old"},
       {"role": "assistant", "content": "yes"},
@@ -27,7 +27,7 @@ TEST(ProviderProtocol, the_prompt_is_what_a_person_said_last_and_turns_count_fro
   EXPECT_FALSE(ask.stream);
 }
 
-TEST(ProviderProtocol, a_prompt_that_begins_with_a_tag_is_taken_if_there_is_no_other) {
+TEST(ProviderProtocol, a_prompt_that_begins_with_a_tag_is_used_if_it_is_the_only_one) {
   const Ask ask =
       read(Protocol::chat, R"({"model": "m", "messages": [{"role": "user", "content": "<task>do it</task>"}]})");
   EXPECT_EQ(ask.prompt, "<task>do it</task>");
@@ -108,7 +108,7 @@ TEST(ProviderProtocol, an_event_is_a_name_and_one_line_of_data) {
   ask.model = "m";
   Block block;
   const std::string event = make_encoder(ask, 1)->piece(0, block, "two\nlines\r\n");
-  EXPECT_NE(event.find(R"(two\nlines\r\n)"), std::string::npos) << "a line feed in the data would be a new field";
+  EXPECT_NE(event.find(R"(two\nlines\r\n)"), std::string::npos) << "a line feed in the data would start a new field";
 }
 
 TEST(ProviderProtocol, any_body_is_read_or_refused) {

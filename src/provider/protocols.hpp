@@ -1,4 +1,4 @@
-/// The parts of each protocol, for protocol.cpp to choose from, and what their readers share.
+/// The parts of each protocol, for protocol.cpp to choose from, and helpers that their readers share.
 #pragma once
 
 #include "provider/protocol.hpp"
@@ -11,21 +11,21 @@ namespace stint::provider {
 
 namespace json = boost::json;
 
-/// "" where there is no such string.
+/// "" if there is no such string.
 [[nodiscard]] std::string text_at(const json::object& object, std::string_view key);
-[[nodiscard]] bool truth_at(const json::object& object, std::string_view key, bool otherwise);
+[[nodiscard]] bool bool_at(const json::object& object, std::string_view key, bool otherwise);
 [[nodiscard]] const json::array* array_at(const json::object& object, std::string_view key);
 [[nodiscard]] const json::object* object_at(const json::object& object, std::string_view key);
-/// Reads the bound of the answer's length, if the request has one. `Errc::invalid` if it is no whole number from 1.
+/// Reads the bound of the answer's length, if the request has one. `Errc::invalid` if it is not a whole number from 1.
 [[nodiscard]] Result<> read_output_max(const json::object& object, std::string_view key, Ask& ask);
 
-/// Collects what a person said last, and counts the answers since. Text that a CLI adds for the model alone (reminders,
-/// the environment) is no word of a person.
+/// Finds the last user message, and counts the answers since. Text that a CLI adds for the model alone (reminders,
+/// the environment) does not count as a user message.
 class Conversation {
  public:
-  void person(std::string_view text);
+  void user_text(std::string_view text);
   void assistant() { ++turn_; }
-  /// Ends a message: the next word of a person begins a new prompt.
+  /// Ends a message: the next user text begins a new prompt.
   void next_message() { open_ = false; }
   void finish(Ask& ask) &&;
 
@@ -36,7 +36,7 @@ class Conversation {
   bool open_ = false;
 };
 
-/// The usual words for a status.
+/// The usual message for a status.
 [[nodiscard]] std::string message_of(const Failure& failure);
 [[nodiscard]] std::string write(const json::value& value);
 

@@ -224,7 +224,7 @@ std::vector<std::string> fitted(std::vector<std::string> pieces, std::uint32_t t
   return pieces;
 }
 
-/// Of a byte in the middle of a UTF-8 character.
+/// A continuation byte of a UTF-8 character.
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 std::vector<std::string> split_input(std::string_view text) {
@@ -276,7 +276,7 @@ Result<> set(Reply& reply, std::string_view key, std::string_view value) {
     reply.deaf = value == "true";
     return {};
   }
-  return refuse(key, value, fmt::format("unknown key; known are {}", kKnown));
+  return refuse(key, value, fmt::format("unknown key; allowed: {}", kKnown));
 }
 
 Result<> apply_directive(Reply& reply, std::string_view line) {
@@ -306,7 +306,7 @@ std::vector<std::string_view> directives(std::string_view prompt) {
   return found;
 }
 
-std::string house_reply(std::string_view prompt) {
+std::string built_in_reply(std::string_view prompt) {
   const std::uint64_t seed = hash(prompt);
   return fmt::format("{} {} {}", kOpenings[seed % kOpenings.size()], kMiddles[(seed >> 16) % kMiddles.size()],
                      kEndings[(seed >> 32) % kEndings.size()]);
@@ -318,7 +318,7 @@ std::vector<std::string> split_tokens(std::string_view text) {
     std::size_t size = 0;
     while (size < text.size() && size < kPieceMax && text[size] != ' ' && text[size] != '\n') ++size;
     while (size < text.size() && (text[size] == ' ' || text[size] == '\n') && size < 2 * kPieceMax) ++size;
-    while (size < text.size() && continues(text[size])) ++size;  // never in the middle of a character
+    while (size < text.size() && continues(text[size])) ++size;  // keeps characters whole
     pieces.emplace_back(text.substr(0, size));
     text.remove_prefix(size);
   }
@@ -345,7 +345,7 @@ std::vector<Block> make_blocks(const Reply& reply, std::string_view prompt, std:
   };
   if (!reply.thinking.empty()) add(Block::Kind::thinking, fitted(split_tokens(reply.thinking), 0));
   if (reply.text || reply.tools.empty()) {
-    const std::string text = reply.text ? *reply.text : house_reply(prompt);
+    const std::string text = reply.text ? *reply.text : built_in_reply(prompt);
     add(Block::Kind::text, fitted(split_tokens(text), reply.tokens));
   }
   for (const ToolCall& call : reply.tools) {

@@ -56,7 +56,7 @@ TEST(ProviderReply, a_tools_input_may_hold_spaces_braces_and_quotes) {
 }
 
 TEST(ProviderReply, a_refusal_names_the_key_the_value_and_the_remedy) {
-  EXPECT_NE(refusal("colour=red").find("colour=red: unknown key; known are text"), std::string::npos);
+  EXPECT_NE(refusal("colour=red").find("colour=red: unknown key; allowed: text"), std::string::npos);
   EXPECT_NE(refusal("rate=fast").find("rate=fast: give tokens a second"), std::string::npos);
   EXPECT_NE(refusal("tokens=100001").find("from 0 to 100000"), std::string::npos);
   EXPECT_NE(refusal("delay=2h").find("up to 1h"), std::string::npos);
@@ -115,12 +115,12 @@ TEST(ProviderReply, the_text_is_cut_or_repeated_to_the_tokens_asked_for) {
   EXPECT_EQ(make_blocks(endless, "", 1).front().pieces.size(), Reply::kTokensMax) << "a stream is bounded";
 }
 
-TEST(ProviderReply, the_house_reply_depends_on_the_prompt_alone) {
+TEST(ProviderReply, the_built_in_reply_depends_on_the_prompt_only) {
   std::set<std::string> replies;
   for (int i = 0; i < 50; ++i) {
     const std::string prompt = "prompt " + std::to_string(i);
-    EXPECT_EQ(house_reply(prompt), house_reply(prompt));
-    replies.insert(house_reply(prompt));
+    EXPECT_EQ(built_in_reply(prompt), built_in_reply(prompt));
+    replies.insert(built_in_reply(prompt));
   }
   EXPECT_GT(replies.size(), 20);
 }

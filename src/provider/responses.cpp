@@ -6,7 +6,7 @@
 namespace stint::provider::responses {
 namespace {
 
-constexpr std::int64_t kCreated = 1767225600;  // always the same: answers are deterministic
+constexpr std::int64_t kCreated = 1767225600;  // constant: answers are deterministic
 
 json::object usage(const Tokens& tokens) {
   const std::uint64_t input = std::uint64_t{tokens.fresh} + tokens.cache_read + tokens.cache_write;
@@ -154,10 +154,10 @@ Result<> read(const json::object& body, Ask& ask) {
   STINT_CHECK(read_output_max(body, "max_output_tokens", ask));
   Conversation conversation;
   const json::value* const input = body.if_contains("input");
-  if (input == nullptr) return fail(Errc::invalid, "input: give a text or a list of items");
-  if (input->is_string()) conversation.person(text_at(body, "input"));
+  if (input == nullptr) return fail(Errc::invalid, "input: send a string or a list of items");
+  if (input->is_string()) conversation.user_text(text_at(body, "input"));
   if (const json::array* const items = input->if_array()) {
-    bool answering = false;  // one answer may be several items in a row: thoughts, text, calls
+    bool answering = false;  // one answer may be several items in a row: reasoning, text, calls
     for (const json::value& value : *items) {
       const json::object* const item = value.if_object();
       if (item == nullptr) return fail(Errc::invalid, "input: each item must be an object");
@@ -170,10 +170,10 @@ Result<> read(const json::object& body, Ask& ask) {
       if (role != "user") continue;
       if (const json::array* const parts = array_at(*item, "content")) {
         for (const json::value& part : *parts) {
-          if (const json::object* const block = part.if_object()) conversation.person(text_at(*block, "text"));
+          if (const json::object* const block = part.if_object()) conversation.user_text(text_at(*block, "text"));
         }
       } else {
-        conversation.person(text_at(*item, "content"));
+        conversation.user_text(text_at(*item, "content"));
       }
     }
   }

@@ -41,20 +41,20 @@ Result<json::value> parse_any(std::string_view text) {
   if (first != std::string_view::npos && text[first] == '{') {
     boost::system::error_code error;
     json::value value = json::parse(json::string_view(text.data(), text.size()), error);
-    if (error) return fail(Errc::invalid, fmt::format("the script is no JSON: {}", error.message()));
+    if (error) return fail(Errc::invalid, fmt::format("the script is invalid JSON: {}", error.message()));
     return value;
   }
   try {
     return to_json(toml::parse(text));
   } catch (const toml::parse_error& error) {
-    return fail(Errc::invalid, fmt::format("the script is no TOML: line {}: {}", error.source().begin.line,
+    return fail(Errc::invalid, fmt::format("the script is invalid TOML: line {}: {}", error.source().begin.line,
                                            std::string(error.description())));
   } catch (const agent::TomlAssert&) {
-    return fail(Errc::invalid, "the script is no TOML");
+    return fail(Errc::invalid, "the script is invalid TOML");
   }
 }
 
-/// A value as it would stand in a prompt's line.
+/// A value as it is written in a prompt's line.
 std::string text_of(const json::value& value) {
   if (value.is_string()) return std::string(view(value.get_string()));
   return json::serialize(value);
@@ -105,7 +105,7 @@ Result<Script> Script::parse(std::string_view text) {
   if (!value.is_object()) return fail(Errc::invalid, "the script must be a table with `default` and `reply`");
   Script script;
   const auto fill = [](Reply& reply, Rule* rule, const json::object& fields, const std::string& where) -> Result<> {
-    // `tool` before `input`, whatever the order of the file.
+    // `tool` before `input`, whatever the order in the file.
     if (const json::value* const tool = fields.if_contains("tool")) {
       if (auto done = set(reply, "tool", text_of(*tool)); !done) return fail(in_rule(where, done.error()));
     }
@@ -131,7 +131,8 @@ Result<Script> Script::parse(std::string_view text) {
     if (view(name) == "default" && part.is_object()) {
       STINT_CHECK(fill(script.fallback_, nullptr, part.get_object(), "default"));
     } else if (view(name) != "reply" || !part.is_array()) {
-      return fail(Errc::invalid, fmt::format("{}: known are the table `default` and the list `reply`", view(name)));
+      return fail(Errc::invalid,
+                  fmt::format("{}: unknown key; allowed: the table `default` and the list `reply`", view(name)));
     }
   }
   const json::value* const list = value.get_object().if_contains("reply");

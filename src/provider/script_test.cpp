@@ -44,17 +44,17 @@ text = "late"
   EXPECT_EQ(text_for(script, "x", 1), "second turn");
   EXPECT_EQ(text_for(script, "e"), "late");
   EXPECT_EQ(text_for(script, "x"), "house");
-  EXPECT_EQ(script.reply_to({"messages", "m", "e", 0})->rate, 50) << "the default's keys hold for every rule";
+  EXPECT_EQ(script.reply_to({"messages", "m", "e", 0})->rate, 50) << "the default's keys apply to every rule";
 }
 
-TEST(ProviderScript, json_and_toml_say_the_same) {
+TEST(ProviderScript, json_and_toml_are_equivalent) {
   Script script = parsed(R"( {"reply": [{"input": {"a": 1}, "tool": "f"}, {"tools": [{"name": "g"}], "turn": 5}]})");
   const Result<Reply> reply = script.reply_to({"messages", "m", "", 0});
   ASSERT_EQ(reply->tools.size(), 1);
-  EXPECT_EQ(reply->tools[0].input, R"({"a":1})") << "whatever the order of the keys";
+  EXPECT_EQ(reply->tools[0].input, R"({"a":1})") << "in any order of the keys";
 }
 
-TEST(ProviderScript, a_rule_with_times_is_passed_over_when_it_is_used_up) {
+TEST(ProviderScript, a_rule_with_times_is_skipped_when_used_up) {
   Script script = parsed("[[reply]]\ntimes = 2\ntext = 'a'\n[[reply]]\ntext = 'b'\n");
   EXPECT_EQ(text_for(script, ""), "a");
   EXPECT_EQ(text_for(script, ""), "a");
@@ -80,7 +80,7 @@ TEST(ProviderScript, a_prompts_fault_strikes_the_first_requests_only_and_each_li
   EXPECT_EQ(fault(other), Fault::none);
 }
 
-TEST(ProviderScript, counted_lines_are_bounded_and_the_oldest_is_forgotten) {
+TEST(ProviderScript, counted_lines_are_bounded_and_the_oldest_is_dropped) {
   Script script;
   const auto fault = [&](std::size_t i) {
     const std::string prompt = "@provider: fault=500 times=1 text=" + std::to_string(i);
@@ -88,16 +88,16 @@ TEST(ProviderScript, counted_lines_are_bounded_and_the_oldest_is_forgotten) {
   };
   for (std::size_t i = 0; i <= Script::kCountersMax; ++i) EXPECT_EQ(fault(i), Fault::status);
   EXPECT_EQ(fault(Script::kCountersMax), Fault::none);
-  EXPECT_EQ(fault(0), Fault::status) << "forgotten, so it counts anew";
+  EXPECT_EQ(fault(0), Fault::status) << "dropped, so its count restarts";
 }
 
-TEST(ProviderScript, a_refusal_says_where) {
+TEST(ProviderScript, a_refusal_names_the_place) {
   EXPECT_NE(refusal("[[reply]]\ntext = 'a'\n[[reply]]\ncolour = 'red'\n").find("reply 2: colour=red"),
             std::string::npos);
-  EXPECT_NE(refusal("a = \n").find("no TOML: line 1"), std::string::npos);
-  EXPECT_NE(refusal("[*]\n").find("no TOML"), std::string::npos) << "an assert of the parser";
-  EXPECT_NE(refusal("{").find("no JSON"), std::string::npos);
-  EXPECT_NE(refusal("replies = 1").find("known are the table `default`"), std::string::npos);
+  EXPECT_NE(refusal("a = \n").find("invalid TOML: line 1"), std::string::npos);
+  EXPECT_NE(refusal("[*]\n").find("invalid TOML"), std::string::npos) << "an assert of the parser";
+  EXPECT_NE(refusal("{").find("invalid JSON"), std::string::npos);
+  EXPECT_NE(refusal("replies = 1").find("allowed: the table `default`"), std::string::npos);
   EXPECT_NE(refusal("[[reply]]\nturn = -1").find("turn"), std::string::npos);
   EXPECT_NE(refusal("[[reply]]\ntools = 3").find("tools: give a list"), std::string::npos);
   EXPECT_NE(refusal(std::string(Script::kBytesMax + 1, ' ')).find("at most"), std::string::npos);

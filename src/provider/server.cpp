@@ -32,7 +32,8 @@ Result<tcp::endpoint> parse_endpoint(std::string_view text) {
       if (address.is_loopback()) return tcp::endpoint(address, port);
       return fail(
           Errc::invalid,
-          fmt::format("{}: the provider answers anybody, so it listens on loopback only, like 127.0.0.1:0", text));
+          fmt::format("{}: not a loopback address. The provider has no authentication: give one like 127.0.0.1:0",
+                      text));
     }
   }
   return fail(Errc::invalid, fmt::format("{}: give an address and a port, like 127.0.0.1:0", text));
@@ -74,7 +75,7 @@ Task<> Server::accept(Scope& connections) {
     auto accepted = co_await acceptor_.async_accept(use_task);
     auto& [error, socket] = accepted;
     if (error) {
-      permit = fail(Errc::closed, "");  // the slot goes back before the pause
+      permit = fail(Errc::closed, "");  // frees the slot before the pause
       co_await sleep_for(kAcceptPause);
       continue;
     }

@@ -1,7 +1,7 @@
-/// The simulated provider's server: HTTP/1.1 on loopback, one coroutine per connection. Model calls are answered as the
-/// script says; `/_/` is the way to look at it and to switch faults while it runs (docs/provider.md).
+/// The simulated provider's server: HTTP/1.1 on loopback, one coroutine per connection. The script decides the answers
+/// to model calls; `/_/` inspects the provider and switches faults while it runs (docs/provider.md).
 ///
-/// Belongs to the reactor's thread. Must outlive the scope that its connections run in.
+/// Used on the reactor's thread only. Must outlive the scope that its connections run in.
 #pragma once
 
 #include "provider/journal.hpp"
@@ -17,7 +17,7 @@
 
 namespace stint::provider {
 
-/// How much one client may ask for.
+/// Bounds for one client.
 struct ServerLimits {
   static constexpr std::uint32_t kConnectionsMax = 4096;
   static constexpr std::uint32_t kHeaderBytesMax = 64 << 10;
@@ -25,7 +25,7 @@ struct ServerLimits {
   static constexpr std::size_t kReadAheadMax = 256 << 10;            // of the next request, while this one is answered
   static constexpr Duration kIdleMax = std::chrono::seconds(75);     // between two requests
   static constexpr Duration kRequestMax = std::chrono::seconds(60);  // from a request's first byte to its last
-  static constexpr Duration kStallMax = std::chrono::seconds(60);    // a client that reads nothing
+  static constexpr Duration kStallMax = std::chrono::seconds(60);    // a client that does not read
   static constexpr Duration kHangMax = std::chrono::hours(1);        // of a fault that is silence
 };
 
@@ -36,10 +36,10 @@ class Server {
   /// Binds to a loopback address, "127.0.0.1:0" or "[::1]:8080"; port 0 picks one. `Errc::invalid` for any other
   /// address, `Errc::unavailable` if the system refuses.
   [[nodiscard]] Result<> listen(std::string_view address);
-  /// The address with the port it got.
+  /// The address with the bound port.
   [[nodiscard]] std::string address() const;
 
-  /// Takes connections until it is stopped, and spawns each into `connections`.
+  /// Accepts connections until it is stopped, and spawns each into `connections`.
   Task<> accept(Scope& connections);
 
   Reactor& reactor() noexcept { return reactor_; }

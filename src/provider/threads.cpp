@@ -18,7 +18,7 @@ bool Threads::complete(Ask& ask) const {
   if (found == answers_.end()) return false;
   const Answer& answer = found->second;
   ask.input_tokens += answer.input_tokens;
-  if (!ask.prompt.empty()) return true;  // a person said something new: turns count from there
+  if (!ask.prompt.empty()) return true;  // a new user message: turns count from there
   ask.prompt = answer.prompt;
   ask.turn += answer.turn + 1;
   return true;

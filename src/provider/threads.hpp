@@ -1,6 +1,6 @@
-/// Conversations that the provider keeps for its callers: the Anthropic SDKs' tool runners begin a thread, and from
-/// then on send only what is new, with the id of the answer that it follows. Of each answer as much is kept as decides
-/// about the next one. Bounded: the oldest goes first, and a caller that continues it is told to begin anew. Pure.
+/// Conversations that the provider stores for its callers: the Anthropic SDKs' tool runners create a thread, and from
+/// then on send only new messages, with the id of the answer that they follow. Keeps of each answer only what the next
+/// one depends on. Bounded: the oldest is dropped first, and a caller that continues it gets a 404. Pure.
 #pragma once
 
 #include "provider/protocol.hpp"
@@ -17,7 +17,7 @@ class Threads {
 
   /// Remembers the answer `id` to `ask`, if its caller wants to continue from it.
   void keep(const std::string& id, const Ask& ask);
-  /// Completes a request that continues a thread. False: that answer is not known here.
+  /// Completes a request that continues a thread. False: that answer is unknown.
   [[nodiscard]] bool complete(Ask& ask) const;
 
  private:

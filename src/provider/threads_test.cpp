@@ -35,11 +35,11 @@ TEST(ProviderThreads, a_continuation_counts_turns_from_the_prompt_that_it_does_n
   ASSERT_TRUE(threads.complete(third));
   EXPECT_EQ(third.turn, 2);
   Ask resumed = read(follow("msg_2", "[]"));
-  ASSERT_TRUE(threads.complete(resumed)) << "a turn that was paused is resumed without a message";
+  ASSERT_TRUE(threads.complete(resumed)) << "a paused turn resumes without a message";
   EXPECT_EQ(resumed.prompt, "go");
 }
 
-TEST(ProviderThreads, new_words_of_a_person_begin_a_new_prompt) {
+TEST(ProviderThreads, a_new_user_message_begins_a_new_prompt) {
   Threads threads;
   threads.keep("msg_1", read(kBegin));
   Ask next = read(follow("msg_1", R"([{"role": "user", "content": "and now?"}])"));
@@ -48,16 +48,16 @@ TEST(ProviderThreads, new_words_of_a_person_begin_a_new_prompt) {
   EXPECT_EQ(next.turn, 0);
 }
 
-TEST(ProviderThreads, what_was_not_kept_is_not_continued) {
+TEST(ProviderThreads, an_unknown_answer_is_not_continued) {
   Threads threads;
   threads.keep("msg_1", read(R"({"model": "m", "messages": [{"role": "user", "content": "go"}]})"));
   Ask ask = read(follow("msg_1", kResult));
-  EXPECT_FALSE(threads.complete(ask)) << "it was no thread";
+  EXPECT_FALSE(threads.complete(ask)) << "not a thread";
   EXPECT_FALSE(read_ask(Protocol::messages, "", R"({"model": "m", "thread": {"type": "continue"}, "messages": []})"));
   EXPECT_FALSE(read_ask(Protocol::messages, "", R"({"model": "m", "thread": {"type": "fork"}, "messages": [{}]})"));
 }
 
-TEST(ProviderThreads, the_oldest_goes_when_there_are_too_many) {
+TEST(ProviderThreads, the_oldest_is_dropped_when_there_are_too_many) {
   Threads threads;
   const Ask begin = read(kBegin);
   for (std::size_t i = 0; i <= Threads::kAnswersMax; ++i) threads.keep("msg_" + std::to_string(i), begin);

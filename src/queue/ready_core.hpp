@@ -1,9 +1,9 @@
-/// Which agents get the workers that are free: pure.
+/// Shares free workers among agents. Pure.
 ///
-/// What is due first goes first, a step of priority counting as ten minutes (the store's rank has both). So that one
-/// agent's thousand runs don't keep everybody else waiting, each run that an agent has under way counts against it like
-/// half a minute: an agent with nothing under way gets a worker before one with many, unless the other has waited
-/// longer by so much. Nobody starves: ranks of those that wait stand still, and everybody else's come later and later.
+/// The run that is due first goes first, and a step of priority is worth ten minutes (the store's rank has both). So
+/// that a thousand runs of one agent don't block the others, each running run of an agent counts against it like half a
+/// minute: an agent without running runs gets a worker before one with many, unless the other has waited longer by that
+/// much. No agent starves: the rank of a waiting run is fixed, and new runs get ever later ranks.
 #pragma once
 
 #include "stint/time.hpp"
@@ -16,12 +16,12 @@ namespace stint::queue {
 
 inline constexpr Duration kShareStep = std::chrono::seconds(30);
 
-/// An agent with something to do.
+/// An agent with ready runs.
 struct Candidate {
   std::string agent;
-  std::uint32_t runs = 0;     ///< that could start now
-  std::int64_t rank_ms = 0;   ///< of the first
-  std::uint32_t running = 0;  ///< of this agent, here
+  std::uint32_t runs = 0;     ///< ready to start now
+  std::int64_t rank_ms = 0;   ///< of the first of them
+  std::uint32_t running = 0;  ///< runs of this agent that this node carries
 };
 struct Share {
   std::string agent;
@@ -29,7 +29,7 @@ struct Share {
 
   friend bool operator==(const Share&, const Share&) = default;
 };
-/// In the order in which they are to be served; agents that get none are left out.
+/// In serving order; agents that get no worker are left out.
 [[nodiscard]] std::vector<Share> share(std::vector<Candidate> candidates, std::uint32_t workers);
 
 }  // namespace stint::queue

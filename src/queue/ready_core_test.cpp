@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kStepMs = 30'000;
 
-TEST(Share, what_is_due_first_goes_first) {
+TEST(Share, the_run_that_is_due_first_goes_first) {
   const auto shares = share({{"late", 1, 2000, 0}, {"early", 1, 1000, 0}}, 1);
   EXPECT_EQ(shares, (std::vector<Share>{{"early", 1}}));
 }
@@ -19,13 +19,13 @@ TEST(Share, a_thousand_runs_of_one_agent_leave_room_for_another) {
   EXPECT_EQ(shares, (std::vector<Share>{{"many", 9}, {"one", 1}}));
 }
 
-TEST(Share, what_an_agent_has_under_way_counts_against_it) {
+TEST(Share, running_runs_of_an_agent_count_against_it) {
   EXPECT_EQ(share({{"busy", 5, 1000, 3}, {"idle", 5, 2000, 0}}, 1), (std::vector<Share>{{"idle", 1}}));
   EXPECT_EQ(share({{"busy", 5, 1000, 3}, {"idle", 5, 1000 + 3 * kStepMs + 1, 0}}, 1),
             (std::vector<Share>{{"busy", 1}}));
 }
 
-TEST(Share, nobody_gets_more_than_it_has_runs_and_no_worker_is_kept_idle) {
+TEST(Share, no_agent_gets_more_workers_than_runs_and_no_worker_stays_idle) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 2000; ++round) {
     std::vector<Candidate> candidates;
@@ -48,8 +48,8 @@ TEST(Share, nobody_gets_more_than_it_has_runs_and_no_worker_is_kept_idle) {
   }
 }
 
-TEST(Share, nobody_starves_while_others_keep_coming) {
-  // "old" waits; "fresh" always has something newer, and gets whatever is over. Ranks of newcomers grow with time.
+TEST(Share, no_agent_starves_while_new_runs_keep_coming) {
+  // "old" waits; "fresh" always has a newer run. Ranks of new runs grow with time.
   std::uint32_t rounds = 0;
   for (std::int64_t now = 1000; rounds < 1000; now += 1000, ++rounds) {
     const auto shares = share({{"old", 1, 500, 2}, {"fresh", 1, now, 0}}, 1);

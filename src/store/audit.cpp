@@ -13,50 +13,50 @@ using domain::RunState;
 
 constexpr std::uint32_t kPage = 200;
 
-/// What one run can only be blamed for beside the others. Sees them in the order in which they came.
-class Neighbours {
+/// Checks a run against the other runs. Must see the runs in the order of submission.
+class CrossChecks {
  public:
-  explicit Neighbours(const std::vector<AgentEntry>& agents) {
+  explicit CrossChecks(const std::vector<AgentEntry>& agents) {
     for (const AgentEntry& agent : agents) agents_.insert(agent.name);
   }
 
-  /// Sums are read after the runs of their page, so that the last one seen includes all of them.
+  /// The store reads sums after the runs of their page, so the last sum seen includes all of these runs.
   void count(const RunRecord& record) {
     for (const FamilyUse& family : record.families) {
       Family& sum = families_[family.head];
-      sum.said = family.used;
+      sum.recorded = family.used;
       sum.seen.tokens += record.run.tokens;
       sum.seen.cost_micros += record.run.cost_micros;
     }
   }
-  /// What runs that were forgotten used is in the sum, and nowhere else: it may be more than what is seen.
-  [[nodiscard]] std::vector<std::string> blame_families() const {
+  /// The sum may exceed what the runs show: it includes the use of forgotten runs.
+  [[nodiscard]] std::vector<std::string> check_families() const {
     std::vector<std::string> findings;
     for (const auto& [head, sum] : families_) {
-      if (sum.said.tokens < sum.seen.tokens || sum.said.cost_micros < sum.seen.cost_micros) {
-        findings.push_back("run " + head + ": the sum of what draws on its budget is less than what its runs used");
+      if (sum.recorded.tokens < sum.seen.tokens || sum.recorded.cost_micros < sum.seen.cost_micros) {
+        findings.push_back("run " + head + ": the recorded use of its family is less than the sum over its runs");
       }
     }
     return findings;
   }
 
-  std::string blame(const Run& run) {
-    if (!agents_.contains(run.agent)) return "its agent '" + run.agent + "' is not there";
+  std::string check(const Run& run) {
+    if (!agents_.contains(run.agent)) return "its agent '" + run.agent + "' does not exist";
     if (!run.key.empty() && !keys_.emplace(run.agent, run.key).second)
-      return "its key '" + run.key + "' is there twice";
+      return "its idempotency key '" + run.key + "' is used by two runs";
     if (run.session.empty() || domain::is_finished(run.state)) return {};
     const bool behind = !sessions_.insert(run.session).second;
     const bool held = run.state == RunState::queued && run.hold == Hold::session;
-    if (held && !behind) return "it waits for its session, of which it is the first";
+    if (held && !behind) return "it waits for its session, but is the oldest unfinished run of it";
     if (behind && (run.state == RunState::running || (run.state == RunState::queued && !held))) {
-      return "it does not wait for its session, in which an earlier run is unfinished";
+      return "it does not wait for its session, but an earlier run of it is unfinished";
     }
     return {};
   }
 
  private:
   struct Family {
-    Use said, seen;
+    Use recorded, seen;
   };
   std::map<std::string, Family> families_;
   std::set<std::string, std::less<>> agents_, sessions_;  // of unfinished runs
@@ -66,12 +66,12 @@ class Neighbours {
 Task<Result<Audit>> walk(Store& store) {
   Audit audit;
   STINT_CO_TRY(const std::vector<AgentEntry> agents, co_await store.agents());
-  Neighbours neighbours(agents);
+  CrossChecks checks(agents);
   RunNumber after = 0;
   while (true) {
     STINT_CO_TRY(const std::vector<RunRecord> page, co_await store.dump(after, kPage));
     if (page.empty()) {
-      for (std::string& finding : neighbours.blame_families()) {
+      for (std::string& finding : checks.check_families()) {
         if (audit.findings.size() < Audit::kFindingsMax) audit.findings.push_back(std::move(finding));
       }
       co_return audit;
@@ -80,8 +80,8 @@ Task<Result<Audit>> walk(Store& store) {
     for (const RunRecord& record : page) {
       ++audit.runs;
       audit.events += record.events.size();
-      neighbours.count(record);
-      for (const std::string& wrong : {contradiction(record), neighbours.blame(record.run)}) {
+      checks.count(record);
+      for (const std::string& wrong : {contradiction(record), checks.check(record.run)}) {
         if (wrong.empty() || audit.findings.size() == Audit::kFindingsMax) continue;
         audit.findings.push_back("run " + record.run.id + ": " + wrong);
       }

@@ -1,4 +1,5 @@
-/// Whether what a store holds agrees with itself: each run with its events, sessions with their order, keys, agents.
+/// Checks that the content of a store is consistent: each run with its events, sessions with their order, keys,
+/// agents.
 #pragma once
 
 #include "store/store.hpp"
@@ -9,10 +10,10 @@ struct Audit {
   static constexpr std::size_t kFindingsMax = 100;
 
   std::uint64_t runs = 0, events = 0;
-  std::vector<std::string> findings;  ///< at most so many
+  std::vector<std::string> findings;  ///< bounded
 };
 
-/// Walks over all of it. It may be in use: what looks wrong is looked at again.
+/// Reads the whole store. The store may be in use: a finding is reported only if a second look confirms it.
 Task<Result<Audit>> audit(Store& store);
 
 }  // namespace stint::store

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A store with a few runs, which something then changes behind its back.
+/// A store with a few runs, which the test then changes directly in the database.
 class AuditTest : public testing::Test {
  protected:
   AuditTest() {
@@ -46,7 +46,7 @@ class AuditTest : public testing::Test {
     if constexpr (!std::is_void_v<T>) return result ? std::move(*result) : T();
   }
   std::vector<std::string> findings() { return ask(audit(*store_)).findings; }
-  /// What the audit says of it, without the id.
+  /// The findings of the audit about the run, without its id.
   std::string after(const char* sql) {
     store_.reset();
     {
@@ -73,43 +73,44 @@ class AuditTest : public testing::Test {
   std::unique_ptr<SqliteStore> store_;
 };
 
-TEST_F(AuditTest, what_is_sound_has_no_findings) {
+TEST_F(AuditTest, a_sound_store_has_no_findings) {
   const Audit found = ask(audit(*store_));
   EXPECT_EQ(found.findings, std::vector<std::string>());
   EXPECT_EQ(found.runs, 4U);
   EXPECT_EQ(found.events, 6U);
 }
 
-TEST_F(AuditTest, an_event_that_is_gone) {
-  EXPECT_EQ(after("DELETE FROM event WHERE run_id = 1 AND seq = 2"), "it has 2 events and counts 3\n");
+TEST_F(AuditTest, a_missing_last_event_is_found) {
+  EXPECT_EQ(after("DELETE FROM event WHERE run_id = 1 AND seq = 2"), "it has 2 events, but its seq is 3\n");
 }
 
-TEST_F(AuditTest, a_gap_in_the_events) {
+TEST_F(AuditTest, a_gap_in_the_events_is_found) {
   EXPECT_EQ(after("UPDATE event SET seq = 4 WHERE run_id = 1 AND seq = 3"), "event 3 is missing\n");
 }
 
-TEST_F(AuditTest, a_state_that_no_event_led_to) {
+TEST_F(AuditTest, a_state_without_its_event_is_found) {
   EXPECT_EQ(after("UPDATE run SET state = 'in_doubt' WHERE run_id = 4"),
-            "it is in_doubt, and its last event says queued\n");
+            "it is in_doubt, but its last event records  queued\n");
 }
 
-TEST_F(AuditTest, a_change_that_there_is_not) {
+TEST_F(AuditTest, a_transition_that_is_not_allowed_is_found) {
   EXPECT_EQ(after("UPDATE event SET cause = 'woken' WHERE run_id = 1 AND seq = 2"),
-            "event 2 is no change that there is: queued to running by 'woken'\n");
+            "event 2 is not an allowed transition:  queued to running by 'woken'\n");
 }
 
-TEST_F(AuditTest, a_session_that_is_not_kept) {
+TEST_F(AuditTest, a_wrong_session_order_is_found) {
   EXPECT_EQ(after("UPDATE run SET hold = NULL WHERE run_id = 3"),
-            "it does not wait for its session, in which an earlier run is unfinished\n");
+            "it does not wait for its session, but an earlier run of it is unfinished\n");
   EXPECT_EQ(after("UPDATE run SET hold = 'session' WHERE run_id IN (2, 3)"),
-            "it waits for its session, of which it is the first\n");
+            "it waits for its session, but is the oldest unfinished run of it\n");
 }
 
-TEST_F(AuditTest, a_queue_that_is_counted_wrong) {
-  EXPECT_EQ(after("UPDATE queue_size SET n = 7"), "the queue of 'a' counts 7 runs and has 3\n");
+TEST_F(AuditTest, a_wrong_queue_counter_is_found) {
+  EXPECT_EQ(after("UPDATE queue_size SET n = 7"),
+            "the queue counter of 'a' is 7, but the number of queued runs is 3\n");
 }
 
-TEST_F(AuditTest, a_file_that_is_damaged) {
+TEST_F(AuditTest, a_damaged_file_is_found) {
   const std::string found = after(
       "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX run_finished ON run (finished_at)' "
       "WHERE name = 'run_finished'");

@@ -3,7 +3,7 @@
 namespace stint::store {
 namespace {
 
-/// Behind the text in quotes that begins at `at`; the end if it does not end.
+/// The position after the quoted text that begins at `at`; the end if it is not closed.
 std::size_t end_of_text(std::string_view json, std::size_t at) {
   for (++at; at < json.size(); ++at) {
     if (json[at] == '\\') {
@@ -15,7 +15,7 @@ std::size_t end_of_text(std::string_view json, std::size_t at) {
   return json.size();
 }
 
-/// Behind the value that begins at `at`: up to a comma or a bracket that is none of its own.
+/// The position after the value that begins at `at`: up to a comma or bracket outside of it.
 std::size_t end_of_value(std::string_view json, std::size_t at) {
   std::size_t depth = 0;
   while (at < json.size()) {
@@ -32,7 +32,7 @@ std::size_t end_of_value(std::string_view json, std::size_t at) {
   return at;
 }
 
-/// The member's value as it is written; empty: there is none.
+/// The raw value of the member; empty: no such member.
 std::string_view member_of(std::string_view json, std::string_view member) {
   constexpr std::string_view kSpace = " \t\r\n";
   const std::size_t open = json.find_first_not_of(kSpace);

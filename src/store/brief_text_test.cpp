@@ -11,7 +11,7 @@ TEST(BriefText, a_short_text_stays_as_it_is) {
   EXPECT_EQ(brief_text("no JSON", "title", 0), "no JSON") << "no bound";
 }
 
-TEST(BriefText, of_a_long_one_one_member_is_left) {
+TEST(BriefText, a_long_text_is_reduced_to_one_member) {
   const std::string big(1000, 'x');
   EXPECT_EQ(brief_text(R"({"prompt":")" + big + R"(","title":"a \"b\", {c}"})", "title", 10),
             R"({"title":"a \"b\", {c}"})");
@@ -21,7 +21,7 @@ TEST(BriefText, of_a_long_one_one_member_is_left) {
             R"({"usage":{"a":[1,{"b":2}]}})");
 }
 
-TEST(BriefText, what_has_no_such_member_or_is_no_object_is_an_empty_one) {
+TEST(BriefText, a_long_text_without_the_member_becomes_an_empty_object) {
   const std::string big(1000, 'x');
   for (const std::string& text :
        {R"({"prompt":")" + big + R"("})", "[\"" + big + "\"]", big, "{" + big, "{\"" + big, R"({"a")" + big,

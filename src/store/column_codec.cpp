@@ -14,7 +14,8 @@ using domain::RunState;
 using domain::Stop;
 
 Error strange(std::string_view what, const std::string& value) {
-  return {Errc::failed, "the database has the " + std::string(what) + " '" + value + "': a newer Stint wrote it"};
+  return {Errc::failed, "the database contains the unknown " + std::string(what) + " '" + value +
+                            "': a newer Stint wrote it. Upgrade this Stint"};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// How values of a run stand in the columns of a database, the same in SQLite and in PostgreSQL.
+/// Encodes the values of a run as database columns, the same for SQLite and PostgreSQL.
 #pragma once
 
 #include "domain/run_state.hpp"
@@ -14,13 +14,13 @@ namespace stint::store {
 
 [[nodiscard]] std::string_view hold_text(domain::Hold hold) noexcept;  ///< empty: none
 [[nodiscard]] std::string_view stop_text(domain::Stop stop) noexcept;  ///< empty: none
-/// The last two fail on a word that this program does not know; the others are checked by the schema.
+/// The last two fail on a word that this program does not know; the schema checks the others.
 [[nodiscard]] domain::Stop read_stop(const std::string& name) noexcept;
 [[nodiscard]] domain::OnCrash read_on_crash(const std::string& name) noexcept;
 [[nodiscard]] Result<domain::Hold> read_hold(const std::string& name);
 [[nodiscard]] Result<domain::RunState> read_state(const std::string& name);
 
-[[nodiscard]] std::int64_t to_ms(Duration duration) noexcept;  ///< up, so that a wait is never too short
+[[nodiscard]] std::int64_t to_ms(Duration duration) noexcept;  ///< rounds up, so that a wait is never too short
 [[nodiscard]] std::optional<std::int64_t> maybe_ms(std::optional<Duration> duration) noexcept;
 [[nodiscard]] std::optional<std::int64_t> maybe_unix_ms(std::optional<WallTime> time) noexcept;
 [[nodiscard]] std::optional<Duration> to_duration(std::optional<std::int64_t> ms) noexcept;
@@ -31,7 +31,7 @@ namespace stint::store {
 [[nodiscard]] std::int64_t number_of(AwakeTime time) noexcept;
 [[nodiscard]] std::optional<std::int64_t> number_of(std::optional<AwakeTime> time) noexcept;
 
-/// In UTC: 2026-11-15. Their order is that of the days.
+/// In UTC: 2026-11-15. Sorts by day.
 [[nodiscard]] std::string day_of(WallTime time);
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 

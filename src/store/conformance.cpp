@@ -117,12 +117,9 @@ std::vector<std::string> StoreTest::reasons(std::string id) {
   return found;
 }
 
-void StoreTest::live() {
+void StoreTest::make_run_of_every_kind() {
   define("a", [](AgentEntry& agent) { agent.limits = {{"gpu", 2}, {"model:opus", 1}}; });
-  define("b", [](AgentEntry& agent) {
-    agent.queued_max = 7;
-    agent.backoff_cap = 3s;
-  });
+  define("b", [](AgentEntry& agent) { agent.queued_max = 7; });
   get(store().resize("gpu", 9U));
   get(store().pause("account:x", std::nullopt));
   submit("a", [](NewRun& run) { run.input = "{\"n\": 1, \"umlaut\": \"ä\"}"; });

@@ -1,4 +1,4 @@
-/// The suite that every store passes: fixture and world. A store takes part with a World of its own and
+/// The conformance suite of all stores: fixture and world. A store takes part with its own World and
 /// `INSTANTIATE_TEST_SUITE_P(Name, StoreTest, testing::Values(WorldMaker{"name", …}), world_name)` in its own test
 /// file, and the same with ClockTest.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace stint::store {
 
-/// Clocks that go on as a test says. Any thread may read them.
+/// Clocks that the test moves. Any thread may read them.
 class TestClocks {
  public:
   [[nodiscard]] WallTime wall() const { return WallTime(std::chrono::milliseconds(wall_ms_)); }
@@ -25,12 +25,12 @@ class TestClocks {
     awake_ms_ += whole(by);
     suspend(by);
   }
-  /// Time passes, and the machine sleeps.
+  /// Time passes while the machine sleeps.
   void suspend(Duration by) {
     elapsed_ms_ += whole(by);
     jump(by);
   }
-  /// The wall clock is set to another time; none passes.
+  /// Sets the wall clock; no time passes.
   void jump(Duration by) { wall_ms_ += whole(by); }
   [[nodiscard]] domain::System system(std::function<std::uint64_t()> random) {
     return {.wall_now = [this] { return wall(); },
@@ -48,7 +48,7 @@ class TestClocks {
   std::atomic<std::int64_t> wall_ms_ = 1'800'000'000'000, elapsed_ms_ = 5'000'000, awake_ms_ = 3'000'000;
 };
 
-/// A store under test, and what surrounds it: its time, and the deaths of its nodes' processes.
+/// A store under test with its environment: its time, and the deaths of its nodes' processes.
 class World {
  public:
   World() = default;
@@ -58,21 +58,20 @@ class World {
 
   virtual Store& store() = 0;
   [[nodiscard]] WallTime now() const { return clocks_.wall(); }
-  /// Time goes on. Nodes that do not beat meanwhile may die of it.
+  /// Time passes. Nodes that send no heartbeat meanwhile may die.
   void advance(Duration by) {
     clocks_.advance(by);
-    tell_time();
+    apply_clocks();
   }
-  /// The wall clock by which the store goes, the database's if it has one, is set to another time.
+  /// Sets the wall clock of the store: the database's, if it has one.
   void jump(Duration by) {
     clocks_.jump(by);
-    tell_time();
+    apply_clocks();
   }
   TestClocks& clocks() { return clocks_; }
   /// Whether the store is on the machine that sleeps.
   [[nodiscard]] virtual bool is_local() const { return true; }
-  /// The node's process is gone, without a word, and for so long that the next tick() buries it. Time goes on as far
-  /// as that takes.
+  /// Kills the node's process without notice and advances time until the next tick() buries the node.
   virtual void kill(NodeNumber node) = 0;
 
   /// Runs a task of the store to its end.
@@ -83,8 +82,8 @@ class World {
   Reactor& reactor() { return reactor_; }
 
  protected:
-  /// The clocks were moved.
-  virtual void tell_time() {}
+  /// Called after the clocks were moved.
+  virtual void apply_clocks() {}
 
  private:
   TestClocks clocks_;
@@ -103,7 +102,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
 
   Store& store() { return world_->store(); }
   World& world() { return *world_; }
-  /// The answer, which is no error.
+  /// Unwraps the answer, which must not be an error.
   template <class T>
   T get(Task<Result<T>> task) {
     Result<T> result = world_->run(std::move(task));
@@ -114,7 +113,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
   Result<T> ask(Task<Result<T>> task) {
     return world_->run(std::move(task));
   }
-  /// The code of the error that it must be.
+  /// The code of the error that is expected.
   template <class T>
   std::optional<Errc> error_of(Task<Result<T>> task) {
     Result<T> result = world_->run(std::move(task));
@@ -123,20 +122,20 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
 
   void define(std::string name, const std::function<void(AgentEntry&)>& change = {});
   NewRun fresh(std::string agent);
-  /// Submits one; its id.
+  /// Submits a run and returns its id.
   std::string submit(std::string agent, const std::function<void(NewRun&)>& change = {});
   Result<Accepted> try_submit(NewRun run);
   NodeNumber enrol() { return get(store().enrol("test")); }
   std::vector<Claim> claim(NodeNumber node, std::string agent, std::uint32_t most = 1, std::string only = {}) {
     return get(store().claim(node, std::move(agent), most, std::move(only)));
   }
-  /// Exactly one.
+  /// Claims exactly one run.
   Claim claim_one(NodeNumber node, std::string agent);
-  /// The run with this id, of agent `a`.
+  /// Claims the run with this id, of agent `a`.
   Claim claim_named(NodeNumber node, std::string id);
-  /// A run of agent `a` below another, which draws on the budgets of these.
+  /// Submits a run of agent `a` below another; it draws on the budgets of these.
   std::string submit_below(std::string parent, std::vector<std::string> draws_on);
-  /// What the family of a run has used.
+  /// The use of the family of a run.
   Use used(std::string head);
   std::optional<std::vector<FamilyUse>> report(NodeNumber node, const Claim& of, std::int64_t tokens,
                                                std::int64_t cost_micros = 0);
@@ -149,11 +148,11 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
   Ticked tick() { return get(store().tick()); }
   std::vector<std::string> causes(std::string id);
   std::vector<std::string> reasons(std::string id);
-  /// One run of each kind that there is, all at rest.
-  void live();
+  /// Brings the store to one run of every kind, none of them running.
+  void make_run_of_every_kind();
 
  protected:
-  /// A new world, as at the beginning.
+  /// Starts over with a new world.
   void renew() {
     world_.reset();
     world_ = GetParam().make();
@@ -164,12 +163,12 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
   std::uint64_t ids_ = 0;
 };
 
-/// Those of the suite that move the clocks.
+/// The tests of the suite that move the clocks.
 class ClockTest : public StoreTest {
  protected:
-  /// An agent `a` with two limits, and a node.
+  /// Defines an agent `a` with two limits, and enrols a node.
   void prepare();
-  /// In a world of its own for each way in which a clock may jump.
+  /// Runs the body in a new world for each direction in which a clock may jump.
   template <class Body>
   void with_jumps(Body body) {
     for (const Duration by : {Duration(std::chrono::hours(24)), Duration(std::chrono::hours(-24))}) {
@@ -180,10 +179,10 @@ class ClockTest : public StoreTest {
     }
   }
   void advance(Duration by);
-  /// A lease may be the database's: after a jump nothing is claimed before the next beat.
+  /// Jumps, then sends a heartbeat: a lease may follow the database's clock, and then nothing is claimed before it.
   void jump(Duration by);
   bool is_claimable(const std::string& id) { return !claim(node_, "a", 1, id).empty(); }
-  /// A run that has begun and drawn four of the ten seconds of its budget, and was handed back.
+  /// A run that has begun, used four of the ten seconds of its budget, and was handed back.
   std::string begun();
 
   NodeNumber node_ = 0;

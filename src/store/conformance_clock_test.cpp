@@ -1,5 +1,5 @@
-// A wall clock that jumps neither hurries a run nor stretches what it waits for; budgets stand still while a limit is
-// paused. The wall clock is the one that the store goes by: the machine's, or the database's.
+// A jump of the wall clock neither shortens nor lengthens a wait; budgets stand still while a limit is paused. The
+// wall clock is the store's: the machine's, or the database's.
 #include "store/conformance.hpp"
 
 namespace stint::store {
@@ -9,12 +9,9 @@ using domain::RunState;
 using domain::Settle;
 
 void ClockTest::prepare() {
-  define("a", [](AgentEntry& agent) {
-    agent.limits = {{"account:x", 1}, {"gpu", 1}};
-    agent.backoff_base = agent.backoff_cap = Duration::zero();
-  });
+  define("a", [](AgentEntry& agent) { agent.limits = {{"account:x", 1}, {"gpu", 1}}; });
   node_ = enrol();
-  tick();  // a process that has looked at its store knows when the clock jumps
+  tick();  // a process must have read the clock once to detect a jump
 }
 
 void ClockTest::advance(Duration by) {
@@ -42,7 +39,7 @@ TEST_P(ClockTest, a_jump_does_not_move_the_end_of_a_delay) {
     const std::string id = submit("a", [](NewRun& run) { run.delay = 10s; });
     jump(by);
     EXPECT_EQ(tick().woken, 0U);
-    EXPECT_EQ(look(id).not_before, world().now() + 10s) << "as people see it";
+    EXPECT_EQ(look(id).not_before, world().now() + 10s) << "as displayed";
     advance(9999ms);
     EXPECT_EQ(tick().woken, 0U);
     advance(1ms);
@@ -51,7 +48,7 @@ TEST_P(ClockTest, a_jump_does_not_move_the_end_of_a_delay) {
   });
 }
 
-TEST_P(ClockTest, what_is_submitted_right_after_a_jump_waits_as_long_as_it_was_told) {
+TEST_P(ClockTest, a_run_submitted_right_after_a_jump_waits_for_its_whole_delay) {
   with_jumps([&](Duration by) {
     jump(by);
     submit("a", [](NewRun& run) { run.delay = 10s; });
@@ -66,7 +63,7 @@ TEST_P(ClockTest, a_jump_does_not_move_the_end_of_a_backoff) {
   with_jumps([&](Duration by) {
     const std::string id = submit("a", [](NewRun& run) { run.budget = 1h; });
     const Claim claim = claim_one(node_, "a");
-    jump(by);  // and the store is not looked at before the attempt ends
+    jump(by);  // and the store is not used before the attempt ends
     EXPECT_EQ(settle(node_, claim, Settle::retry, [](Settlement& end) { end.retry_after = 10s; }), RunState::queued);
     jump(-by);
     EXPECT_EQ(tick().woken, 0U);
@@ -167,14 +164,14 @@ TEST_P(ClockTest, a_child_draws_on_the_time_of_its_parent_whatever_the_wall_cloc
     EXPECT_EQ(with_less.left, Duration(10s)) << "its own budget begins with its first start";
     const Claim with_more = claim_one(node_, "a");
     EXPECT_EQ(with_more.id, second);
-    EXPECT_EQ(with_more.left, Duration(30s)) << "more than its parent has left is not to be had";
+    EXPECT_EQ(with_more.left, Duration(30s)) << "bounded by its parent's budget";
     advance(1s);
     EXPECT_EQ(settle(node_, with_less, Settle::hand_back), RunState::queued);
-    EXPECT_EQ(claim_one(node_, "a").left, Duration(9s)) << "not anew";
+    EXPECT_EQ(claim_one(node_, "a").left, Duration(9s)) << "the budget does not restart";
     advance(28'999ms);
     EXPECT_EQ(tick().expired, 1U) << "the first child";
     advance(1ms);
-    EXPECT_EQ(tick().expired, 3U) << "the parent, and the children that would go on";
+    EXPECT_EQ(tick().expired, 3U) << "the parent, and its unfinished children";
     EXPECT_EQ(state(delayed), RunState::expired);
   });
 }
@@ -193,7 +190,7 @@ TEST_P(ClockTest, a_deadline_alone_follows_the_wall_clock) {
   EXPECT_EQ(tick().expired, 1U);
   EXPECT_EQ(state(id), RunState::expired);
   jump(24h);
-  EXPECT_FALSE(is_claimable(within)) << "not even before it is seen";
+  EXPECT_FALSE(is_claimable(within)) << "not even before a tick expires it";
   EXPECT_EQ(tick().expired, 1U);
 }
 
@@ -209,7 +206,7 @@ TEST_P(ClockTest, a_park_that_outlasts_the_deadline_expires_whatever_the_clock_d
   });
 }
 
-TEST_P(ClockTest, what_ended_is_kept_for_as_long_as_was_said) {
+TEST_P(ClockTest, an_ended_run_is_kept_for_its_retention) {
   with_jumps([&](Duration by) {
     const std::string id = submit("a");
     EXPECT_EQ(settle(node_, claim_one(node_, "a"), Settle::succeeded), RunState::succeeded);
@@ -223,7 +220,7 @@ TEST_P(ClockTest, what_ended_is_kept_for_as_long_as_was_said) {
   });
 }
 
-TEST_P(ClockTest, who_came_first_goes_first_whatever_the_clock_did_in_between) {
+TEST_P(ClockTest, runs_keep_their_order_across_a_jump) {
   with_jumps([&](Duration by) {
     const std::string first = submit("a");
     jump(by);
@@ -255,7 +252,7 @@ TEST_P(ClockTest, the_next_tick_is_due_when_something_is) {
 
 // ---- sleep ---------------------------------------------------------------------------------------------------------
 
-TEST_P(ClockTest, a_laptop_that_sleeps_uses_up_no_budget_and_its_delays_go_on) {
+TEST_P(ClockTest, sleep_uses_no_budget_and_delays_continue) {
   prepare();
   if (!world().is_local()) GTEST_SKIP() << "the database does not sleep with this machine";
   submit("a", [](NewRun& run) { run.budget = 1min; });
@@ -269,7 +266,7 @@ TEST_P(ClockTest, a_laptop_that_sleeps_uses_up_no_budget_and_its_delays_go_on) {
   EXPECT_EQ(get(store().owned(node_)).at(0).left, Duration(1min));
 }
 
-TEST_P(ClockTest, a_pause_that_ends_while_the_laptop_sleeps_is_not_charged_to_a_budget) {
+TEST_P(ClockTest, a_pause_that_ends_during_sleep_is_not_charged_to_a_budget) {
   prepare();
   if (!world().is_local()) GTEST_SKIP() << "the database does not sleep with this machine";
   const std::string id = begun();
@@ -296,12 +293,12 @@ TEST_P(ClockTest, a_budget_stands_still_while_the_account_is_paused) {
   EXPECT_EQ(claim_one(node_, "a").left, Duration(1s)) << "from the end of the pause on it draws again";
 }
 
-TEST_P(ClockTest, a_budget_ends_as_much_later_as_it_stood_still) {
+TEST_P(ClockTest, a_budget_is_extended_by_the_time_it_stood_still) {
   prepare();
   const std::string id = begun();
   advance(1s);
   get(store().pause("account:x", std::nullopt));
-  EXPECT_EQ(look(id).expires_at, std::nullopt) << "nobody knows";
+  EXPECT_EQ(look(id).expires_at, std::nullopt) << "unknown";
   advance(1h);
   EXPECT_EQ(tick().expired, 0U);
   get(store().resume("account:x"));
@@ -319,23 +316,23 @@ TEST_P(ClockTest, pauses_at_the_same_time_count_once) {
   advance(5s);
   get(store().pause("gpu", 10s));
   advance(2s);
-  get(store().pause("gpu", 1s));  // a pause is never made shorter
+  get(store().pause("gpu", 1s));  // does not shorten the pause
   advance(1s);
   get(store().resume("account:x"));
-  advance(7s);  // the other one is over
+  advance(7s);  // the other pause is over
   EXPECT_EQ(claim_one(node_, "a").left, Duration(6s));
   (void)id;
 }
 
-TEST_P(ClockTest, what_becomes_ready_in_a_pause_stands_still_from_then_on) {
+TEST_P(ClockTest, a_budget_stands_still_from_when_its_run_becomes_ready_in_a_pause) {
   prepare();
   const std::string id = submit("a", [](NewRun& run) { run.budget = 10s; });
   const Claim claim = claim_one(node_, "a");
   advance(1s);
   get(store().pause("account:x", 20s));
-  advance(1s);  // it runs, and draws
+  advance(1s);  // running uses the budget
   EXPECT_EQ(settle(node_, claim, Settle::retry, [](Settlement& end) { end.retry_after = 2s; }), RunState::queued);
-  advance(2s);  // a back-off draws as well
+  advance(2s);  // so does a back-off
   EXPECT_EQ(tick().woken, 1U);
   advance(10s);
   EXPECT_EQ(tick().expired, 0U);
@@ -368,7 +365,7 @@ TEST_P(ClockTest, a_pause_of_another_agents_limit_changes_nothing) {
   EXPECT_EQ(tick().expired, 1U);
 }
 
-TEST_P(ClockTest, an_agent_whose_limits_change_is_held_by_the_pauses_that_it_then_has) {
+TEST_P(ClockTest, an_agent_whose_limits_change_follows_their_pauses) {
   prepare();
   const std::string id = begun();
   get(store().pause("account:x", 1h));

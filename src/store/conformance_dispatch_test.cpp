@@ -1,5 +1,4 @@
-// What every store tells those who decide what starts next: which agents have something ready, what a claim carries,
-// and whose turn counts.
+// What every store provides for scheduling: which agents have ready runs, what a claim contains, and turns.
 #include "store/conformance.hpp"
 
 #include <algorithm>
@@ -26,9 +25,9 @@ std::function<void(AgentEntry&)> with(std::vector<LimitUse> limits) {
   };
 }
 
-// ---- what a claim carries ------------------------------------------------------------------------------------------
+// ---- content of a claim --------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, a_claim_says_what_its_carrier_has_to_know) {
+TEST_P(StoreTest, a_claim_contains_what_its_node_needs) {
   define("a");
   define("b");
   submit("a", [](NewRun& run) {
@@ -65,9 +64,9 @@ TEST_P(StoreTest, a_claim_says_what_its_carrier_has_to_know) {
   EXPECT_EQ(get(store().owned(node))[0].left, std::optional(Duration::zero())) << "never less";
 }
 
-// ---- what is ready -------------------------------------------------------------------------------------------------
+// ---- ready runs ----------------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, ready_names_agents_that_have_something_by_the_rank_of_their_first) {
+TEST_P(StoreTest, ready_lists_agents_by_the_rank_of_their_first_run) {
   for (const char* const name : {"a", "b", "c", "d", "e"}) define(name);
   EXPECT_TRUE(get(store().ready()).empty());
   submit("c");
@@ -79,7 +78,7 @@ TEST_P(StoreTest, ready_names_agents_that_have_something_by_the_rank_of_their_fi
   submit("e", [](NewRun& run) { run.session = "s"; });
   submit("e", [](NewRun& run) { run.session = "s"; });
   const std::vector<Ready> ready = get(store().ready());
-  EXPECT_EQ(names(ready), (Ids{"b", "c", "a", "e"})) << "what is delayed is not, and of a session only the head";
+  EXPECT_EQ(names(ready), (Ids{"b", "c", "a", "e"})) << "without delayed runs, and of a session only the head";
   EXPECT_EQ(ready[0].rank_ms, domain::to_unix_ms(world().now() - 10min));
   EXPECT_EQ(ready[1].rank_ms, domain::to_unix_ms(world().now() - 1s));
   EXPECT_EQ(ready[1].runs, 2U);
@@ -116,9 +115,9 @@ TEST_P(StoreTest, ready_counts_what_limits_would_let_start) {
   world().advance(2s);
   EXPECT_EQ(startable("two"), 1U) << "the probe";
   get(store().resize("gpu", 1));
-  EXPECT_EQ(startable("one"), 0U) << "more are held than there are";
+  EXPECT_EQ(startable("one"), 0U) << "more units are held than exist";
   get(store().resize("gpu", 100));
-  EXPECT_EQ(startable("one"), 7U) << "not more than are ready";
+  EXPECT_EQ(startable("one"), 7U) << "bounded by the ready runs";
   get(store().resize("gpu", std::nullopt));
   EXPECT_EQ(startable("one"), std::nullopt);
   EXPECT_EQ(startable("two"), 1U);
@@ -147,7 +146,7 @@ TEST_P(StoreTest, ready_stops_counting_at_its_bound) {
 
 // ---- turns ---------------------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, the_turn_of_one_that_has_nothing_left_to_start_does_not_count) {
+TEST_P(StoreTest, the_turn_of_an_agent_with_nothing_to_start_does_not_count) {
   define("light", with({{"gpu", 1}}));
   define("heavy", with({{"gpu", 2}}));
   get(store().resize("gpu", 2));
@@ -159,17 +158,17 @@ TEST_P(StoreTest, the_turn_of_one_that_has_nothing_left_to_start_does_not_count)
   EXPECT_TRUE(claim(node, "heavy").empty()) << "it takes the turn";
   const auto of_light = [&] { return get(store().ready()).front(); };
   EXPECT_EQ(of_light().agent, "light");
-  EXPECT_EQ(of_light().startable, 0U) << "which the light one respects";
+  EXPECT_EQ(of_light().startable, 0U) << "the light one waits for it";
   EXPECT_TRUE(claim(node, "light").empty());
   get(store().cancel(waits));
   EXPECT_EQ(of_light().startable, 1U);
   Filter light;
   light.agent = "light";
   EXPECT_EQ(reasons(get(store().list(light)).front().id), Ids{"place"});
-  EXPECT_EQ(claim(node, "light").size(), 1U) << "nobody needs it any more";
+  EXPECT_EQ(claim(node, "light").size(), 1U) << "the turn is no longer needed";
 }
 
-TEST_P(StoreTest, ready_tells_that_a_claim_would_take_the_turn_although_nothing_fits) {
+TEST_P(StoreTest, ready_reports_that_a_claim_would_take_the_turn) {
   define("light", with({{"gpu", 1}}));
   define("heavy", with({{"gpu", 2}}));
   get(store().resize("gpu", 2));
@@ -185,23 +184,23 @@ TEST_P(StoreTest, ready_tells_that_a_claim_would_take_the_turn_although_nothing_
   EXPECT_FALSE(takes_turn("heavy")) << "it fits";
   const Claim first = claim_one(node, "light");
   EXPECT_TRUE(takes_turn("heavy"));
-  EXPECT_FALSE(takes_turn("light")) << "what weighs one needs no turn";
+  EXPECT_FALSE(takes_turn("light")) << "a weight of one needs no turn";
   EXPECT_TRUE(claim(node, "heavy").empty());
-  EXPECT_TRUE(takes_turn("heavy")) << "and keeps it by asking again";
+  EXPECT_TRUE(takes_turn("heavy")) << "a repeated claim keeps it";
   get(store().pause("gpu", std::nullopt));
-  EXPECT_FALSE(takes_turn("heavy")) << "a pause holds up everybody";
+  EXPECT_FALSE(takes_turn("heavy")) << "a pause applies to all";
   get(store().resume("gpu"));
   settle(node, first, domain::Settle::succeeded);
   EXPECT_FALSE(takes_turn("heavy")) << "it fits";
   settle(node, claim_one(node, "heavy"), domain::Settle::succeeded);
   submit("heavy");
   claim_one(node, "light");
-  EXPECT_TRUE(takes_turn("heavy")) << "another was served in between";
+  EXPECT_TRUE(takes_turn("heavy")) << "another agent was served in between";
 }
 
-// ---- what a configuration says -------------------------------------------------------------------------------------
+// ---- configuration -------------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, a_configured_capacity_changes_with_the_configuration_and_else_by_hand) {
+TEST_P(StoreTest, a_configured_capacity_changes_with_the_configuration_or_a_resize) {
   define("a", with({{"agent:a", 1}, {"account:x", 1}}));
   const auto capacity = [&](const std::string& name) {
     const std::vector<LimitState> all = get(store().limits());
@@ -211,35 +210,35 @@ TEST_P(StoreTest, a_configured_capacity_changes_with_the_configuration_and_else_
   EXPECT_EQ(capacity("agent:a"), 3U);
   get(store().resize("agent:a", 2));
   get(store().configure({{"agent:a", 3}, {"account:x", 5}}, {"a"}));
-  EXPECT_EQ(capacity("agent:a"), 2U) << "the configuration says what it said before: the resize stays";
+  EXPECT_EQ(capacity("agent:a"), 2U) << "the configuration is unchanged: the resize stays";
   get(store().configure({{"agent:a", 4}, {"account:x", 5}}, {"a"}));
   EXPECT_EQ(capacity("agent:a"), 4U);
   get(store().resize("agent:a", 2));
   get(store().configure({{"account:x", 5}}, {"a"}));
-  EXPECT_EQ(capacity("agent:a"), std::nullopt) << "it is not in its file any more";
+  EXPECT_EQ(capacity("agent:a"), std::nullopt) << "the configuration no longer names it";
   EXPECT_EQ(capacity("account:x"), 5U);
   for (int i = 0; i < 5; ++i) submit("a");
   EXPECT_EQ(claim(enrol(), "a", 9).size(), 5U);
   EXPECT_EQ(error_of(store().configure({{"agent:a", 0}}, {})), Errc::invalid);
 }
 
-TEST_P(StoreTest, a_configuration_takes_back_no_capacity_of_others) {
+TEST_P(StoreTest, a_configuration_resets_no_capacity_of_other_projects) {
   define("a", with({{"account:x", 1}}));
   define("b", with({{"account:x", 1}}));
   const auto capacity = [&] { return get(store().limits()).front().capacity; };
   get(store().configure({{"account:x", 5}}, {"a"}));
   get(store().configure({}, {"b"}));
-  EXPECT_EQ(capacity(), 5U) << "another project's agent uses it, and its configuration may name it";
+  EXPECT_EQ(capacity(), 5U) << "an agent of another project uses it";
   get(store().configure({}, {}));
-  EXPECT_EQ(capacity(), 5U) << "nothing was said";
+  EXPECT_EQ(capacity(), 5U) << "the configuration names nothing";
   get(store().configure({}, {"a", "b"}));
   EXPECT_EQ(capacity(), std::nullopt);
   get(store().resize("account:x", 7));
   get(store().configure({}, {"a", "b"}));
-  EXPECT_EQ(capacity(), 7U) << "no configuration gave it";
+  EXPECT_EQ(capacity(), 7U) << "it was never configured";
 }
 
-// ---- a provider that answers ---------------------------------------------------------------------------------------
+// ---- answers of a provider -----------------------------------------------------------------------------------------
 
 TEST_P(StoreTest, an_answer_of_the_provider_widens_the_ramp_before_the_run_has_ended) {
   define("a", with({{"account:x", 1}}));
@@ -262,7 +261,7 @@ TEST_P(StoreTest, an_answer_of_the_provider_widens_the_ramp_before_the_run_has_e
   EXPECT_TRUE(get(store().answered(node, other.run, other.fence))) << "nothing to widen";
 }
 
-TEST_P(StoreTest, one_run_can_be_claimed_by_its_name_and_no_other) {
+TEST_P(StoreTest, a_claim_by_id_takes_that_run_only) {
   define("a", [](AgentEntry& entry) { entry.limits = {{"one", 1}}; });
   get(store().resize("one", 1));
   const std::string first = submit("a"), second = submit("a");
@@ -270,7 +269,7 @@ TEST_P(StoreTest, one_run_can_be_claimed_by_its_name_and_no_other) {
   const std::vector<Claim> claims = get(store().claim(node, "a", 5, second));
   ASSERT_EQ(claims.size(), 1U);
   EXPECT_EQ(claims.front().id, second);
-  EXPECT_TRUE(get(store().claim(node, "a", 1, second)).empty()) << "it is taken";
+  EXPECT_TRUE(get(store().claim(node, "a", 1, second)).empty()) << "already claimed";
   EXPECT_TRUE(get(store().claim(node, "a", 1, first)).empty()) << "the limit is full";
   settle(node, claims.front(), domain::Settle::succeeded);
   EXPECT_EQ(get(store().claim(node, "a", 1, first)).size(), 1U);

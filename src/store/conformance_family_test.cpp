@@ -1,5 +1,5 @@
-// What every store keeps of families: runs that draw on one budget, and whose sessions must not lead back to them; and
-// what keeps a store small without a daemon.
+// What every store does for families: runs that draw on one budget and must not use the session of an ancestor; and
+// pruning without a daemon.
 #include "store/conformance.hpp"
 #include "store/transfer.hpp"
 
@@ -20,7 +20,7 @@ std::function<void(Settlement&)> using_up(std::int64_t tokens, std::int64_t cost
 
 // ---- sums ----------------------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, what_each_uses_is_added_to_every_budget_that_it_draws_on) {
+TEST_P(StoreTest, use_is_added_to_every_budget_that_a_run_draws_on) {
   define("a");
   const NodeNumber node = enrol();
   const std::string head = submit("a"), stranger = submit("a");
@@ -39,8 +39,8 @@ TEST_P(StoreTest, what_each_uses_is_added_to_every_budget_that_it_draws_on) {
             (Sums{{child, {35, 350}}, {stranger, {1000, 1000}}, {head, {135, 350}}, {"zzzzzzzzzzzz", {}}}));
 }
 
-TEST_P(StoreTest, what_the_head_used_before_it_had_children_counts) {
-  define("a", [](AgentEntry& agent) { agent.backoff_cap = Duration::zero(); });
+TEST_P(StoreTest, use_of_the_head_before_its_first_child_counts) {
+  define("a");
   const NodeNumber node = enrol();
   const std::string head = submit("a");
   settle(node, claim_named(node, head), Settle::hand_back, using_up(40));
@@ -52,31 +52,31 @@ TEST_P(StoreTest, what_the_head_used_before_it_had_children_counts) {
   EXPECT_EQ(used(head).tokens, 52) << "of the ten, seven were counted before";
 }
 
-TEST_P(StoreTest, a_report_counts_at_once_and_the_settlement_has_the_last_word) {
+TEST_P(StoreTest, a_report_counts_at_once_and_the_settlement_is_final) {
   define("a");
   const NodeNumber node = enrol();
   const std::string head = submit("a");
   const Claim first = claim_named(node, head);
-  EXPECT_EQ(report(node, first, 3), (Sums{{head, {3, 0}}})) << "no other draws on it yet";
+  EXPECT_EQ(report(node, first, 3), (Sums{{head, {3, 0}}})) << "no other run draws on it yet";
   const std::string child = submit_below(head, {head});
   const Claim second = claim_named(node, child);
-  EXPECT_EQ(report(node, second, 10, 1), (Sums{{head, {13, 1}}, {child, {10, 1}}})) << "its own is there as well";
-  EXPECT_EQ(report(node, second, 10, 1), (Sums{{head, {13, 1}}, {child, {10, 1}}})) << "said twice, counted once";
+  EXPECT_EQ(report(node, second, 10, 1), (Sums{{head, {13, 1}}, {child, {10, 1}}})) << "with its own sum";
+  EXPECT_EQ(report(node, second, 10, 1), (Sums{{head, {13, 1}}, {child, {10, 1}}})) << "reported twice, counted once";
   report(node, second, 25, 2);
   EXPECT_EQ(used(head), (Use{28, 2}));
   EXPECT_EQ(look(child).tokens, 25) << "seen while it runs";
   const std::int64_t events = look(child).seq;
   report(node, second, 26, 2);
-  EXPECT_EQ(look(child).seq, events) << "a report is no event";
+  EXPECT_EQ(look(child).seq, events) << "a report writes no event";
   settle(node, second, Settle::succeeded, using_up(20, 2));
-  EXPECT_EQ(used(head), (Use{23, 2})) << "less than was reported";
+  EXPECT_EQ(used(head), (Use{23, 2})) << "less than reported";
   EXPECT_EQ(look(child).tokens, 20);
   EXPECT_EQ(report(node, second, 99), std::nullopt) << "stale";
   EXPECT_EQ(settle(node, second, Settle::succeeded, using_up(99)), std::nullopt);
   EXPECT_EQ(used(head), (Use{23, 2}));
 }
 
-TEST_P(StoreTest, what_was_reported_before_the_owner_died_was_used) {
+TEST_P(StoreTest, reported_use_counts_after_the_owner_died) {
   define("a");
   const NodeNumber dies = enrol();
   const std::string head = submit("a");
@@ -97,7 +97,7 @@ TEST_P(StoreTest, what_was_reported_before_the_owner_died_was_used) {
   EXPECT_EQ(used(head).tokens, 36);
 }
 
-TEST_P(StoreTest, a_sum_outlives_those_who_used_it) {
+TEST_P(StoreTest, a_sum_outlives_the_runs_of_its_family) {
   define("a", [](AgentEntry& agent) { agent.queued_max = 10'000; });
   const NodeNumber node = enrol();
   const std::string head = submit("a");
@@ -109,19 +109,19 @@ TEST_P(StoreTest, a_sum_outlives_those_who_used_it) {
   world().advance(10s);
   get(store().beat(node));
   EXPECT_EQ(get(store().prune(-1s, 100)), 3U);
-  EXPECT_EQ(used(head), (Use{30, 3})) << "children that are forgotten still count";
+  EXPECT_EQ(used(head), (Use{30, 3})) << "deleted children still count";
   settle(node, first, Settle::succeeded);
   world().advance(10s);
   get(store().beat(node));
   EXPECT_EQ(get(store().prune(-1s, 100)), 1U);
   EXPECT_FALSE(get(store().find(head)));
-  EXPECT_EQ(used(head), (Use{30, 3})) << "one that draws on it is left";
+  EXPECT_EQ(used(head), (Use{30, 3})) << "one run that draws on it is left";
   settle(node, claim_named(node, last), Settle::succeeded, using_up(1));
   EXPECT_EQ(used(head), (Use{31, 3}));
   world().advance(10s);
   get(store().beat(node));
   EXPECT_EQ(get(store().prune(-1s, 100)), 1U);
-  EXPECT_EQ(used(head), Use()) << "with the last of its runs the sum is gone";
+  EXPECT_EQ(used(head), Use()) << "the sum is deleted with the last of its runs";
 }
 
 TEST_P(StoreTest, many_settled_at_once_are_all_counted) {
@@ -150,7 +150,7 @@ TEST_P(StoreTest, many_settled_at_once_are_all_counted) {
   EXPECT_EQ(used(head).tokens, 3600);
 }
 
-TEST_P(StoreTest, sums_go_with_their_runs_to_another_store) {
+TEST_P(StoreTest, sums_are_transferred_with_their_runs) {
   define("a");
   const NodeNumber node = enrol();
   const std::string head = submit("a");
@@ -184,7 +184,7 @@ TEST_P(StoreTest, sums_go_with_their_runs_to_another_store) {
 
 // ---- sessions ------------------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, no_run_is_accepted_into_the_session_of_any_run_above_it) {
+TEST_P(StoreTest, a_run_in_the_session_of_an_ancestor_is_refused) {
   define("a");
   const NodeNumber node = enrol();
   const auto in = [](std::string session, std::string parent = {}) {
@@ -207,16 +207,16 @@ TEST_P(StoreTest, no_run_is_accepted_into_the_session_of_any_run_above_it) {
   const Claim second = claim_named(node, child);
   const std::string grandchild = submit("a", in("", child));
   const Claim third = claim_named(node, grandchild);
-  EXPECT_TRUE(refused("t", grandchild)) << "its grandparent's";
-  EXPECT_TRUE(refused("s", grandchild)) << "that of the first of all";
+  EXPECT_TRUE(refused("t", grandchild)) << "the session of its grandparent";
+  EXPECT_TRUE(refused("s", grandchild)) << "the session of the topmost run";
   EXPECT_TRUE(refused("s", child));
   const std::string free = submit("a", in("u", grandchild));
   settle(node, first, Settle::park);
-  EXPECT_TRUE(refused("s", grandchild)) << "one that is parked holds its session, and goes on one day";
+  EXPECT_TRUE(refused("s", grandchild)) << "a parked run holds its session";
   EXPECT_EQ(claim_named(node, free).session, "u");
-  get(store().cancel(submit("a", in("s"))));  // others may wait there
+  get(store().cancel(submit("a", in("s"))));  // other runs may wait there
   settle(node, second, Settle::succeeded);
-  EXPECT_EQ(hold(submit("a", in("t", grandchild))), domain::Hold::none) << "one that has ended holds nothing";
+  EXPECT_EQ(hold(submit("a", in("t", grandchild))), domain::Hold::none) << "an ended run holds nothing";
   settle(node, third, Settle::succeeded);
 }
 
@@ -246,13 +246,13 @@ TEST_P(StoreTest, a_key_is_found_with_and_without_its_agent) {
   EXPECT_TRUE(ids("gone", "k").empty());
   define("a", [](AgentEntry& agent) { agent.attempts_max = 9; });
   const auto found = get(store().with_key("a", "k"));
-  ASSERT_EQ(found.size(), 1U) << "whatever its agent has become";
+  ASSERT_EQ(found.size(), 1U) << "whatever its agent is now";
   EXPECT_EQ(found[0].input, "{\"asked\":\"x\"}");
 }
 
-// ---- what is old ---------------------------------------------------------------------------------------------------
+// ---- pruning -------------------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, old_runs_are_forgotten_at_most_once_in_a_while_by_whoever_comes) {
+TEST_P(StoreTest, old_runs_are_pruned_once_per_interval_by_any_process) {
   define("a");
   const NodeNumber node = enrol();
   const auto end_some = [&](int count) {
@@ -263,18 +263,18 @@ TEST_P(StoreTest, old_runs_are_forgotten_at_most_once_in_a_while_by_whoever_come
   const auto prune = [&](std::uint32_t most) { return get(store().prune_if_due(5s, 1h, most)); };
   end_some(5);
   EXPECT_EQ(prune(3), 3U);
-  EXPECT_EQ(prune(3), 2U) << "there was more: it stays due";
+  EXPECT_EQ(prune(3), 2U) << "more is left: it stays due";
   end_some(2);
-  EXPECT_EQ(prune(3), 0U) << "another has done it";
+  EXPECT_EQ(prune(3), 0U) << "another process has done it";
   EXPECT_EQ(get(store().stats()).runs[RunState::cancelled], 2U);
-  for (int i = 0; i < 6; ++i) {  // an hour, in steps that no lease ends in
+  for (int i = 0; i < 6; ++i) {  // an hour, in steps shorter than a lease
     world().advance(10min);
     get(store().beat(node));
   }
   const std::string young = submit("a");
   get(store().cancel(young));
   EXPECT_EQ(prune(3), 2U);
-  EXPECT_TRUE(get(store().find(young))) << "it is kept for 5 s";
+  EXPECT_TRUE(get(store().find(young))) << "retention is 5 s";
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ using domain::Settle;
 using domain::Stop;
 using Ids = std::vector<std::string>;
 
-// ---- nodes -------------------------------------------------------------------------------------------------------
+// ---- nodes ---------------------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, the_runs_of_a_dead_node_go_back) {
+TEST_P(StoreTest, the_runs_of_a_dead_node_are_requeued) {
   define("a");
   const std::string rerun = submit("a"), doubt = submit("a", [](NewRun& run) { run.on_crash = OnCrash::doubt; });
   const std::string unsafe = submit("a"), cancelled = submit("a");
@@ -32,7 +32,7 @@ TEST_P(StoreTest, the_runs_of_a_dead_node_go_back) {
   EXPECT_EQ(ticked.buried, std::vector<NodeNumber>{dead});
   EXPECT_EQ(ticked.lost, 4U);
   EXPECT_EQ(state(rerun), RunState::queued);
-  EXPECT_EQ(look(rerun).attempt, 0U) << "a loss is no attempt";
+  EXPECT_EQ(look(rerun).attempt, 0U) << "a loss does not count as an attempt";
   EXPECT_EQ(look(rerun).lost, 1U);
   EXPECT_EQ(state(doubt), RunState::in_doubt);
   EXPECT_EQ(state(unsafe), RunState::in_doubt);
@@ -41,7 +41,7 @@ TEST_P(StoreTest, the_runs_of_a_dead_node_go_back) {
   EXPECT_TRUE(tick().buried.empty()) << "once";
 }
 
-TEST_P(StoreTest, a_zombie_learns_that_it_is_one) {
+TEST_P(StoreTest, a_zombie_learns_that_its_lease_is_over) {
   define("a");
   const std::string id = submit("a");
   const NodeNumber zombie = enrol();
@@ -54,7 +54,7 @@ TEST_P(StoreTest, a_zombie_learns_that_it_is_one) {
   EXPECT_EQ(state(id), RunState::queued);
 }
 
-TEST_P(StoreTest, who_beats_lives) {
+TEST_P(StoreTest, a_node_that_sends_heartbeats_lives) {
   define("a");
   submit("a");
   const NodeNumber node = enrol();
@@ -65,10 +65,10 @@ TEST_P(StoreTest, who_beats_lives) {
     EXPECT_TRUE(tick().buried.empty());
   }
   EXPECT_EQ(settle(node, claim, Settle::succeeded), RunState::succeeded);
-  EXPECT_FALSE(get(store().beat(node + 1000)).alive) << "who never enrolled";
+  EXPECT_FALSE(get(store().beat(node + 1000)).alive) << "never enrolled";
 }
 
-TEST_P(StoreTest, a_run_that_kills_its_nodes_is_not_tried_for_ever) {
+TEST_P(StoreTest, a_run_that_kills_its_nodes_fails_after_a_bound) {
   define("a", [](AgentEntry& agent) { agent.lost_max = 3; });
   const std::string id = submit("a");
   for (int i = 0; i < 3; ++i) {
@@ -76,13 +76,13 @@ TEST_P(StoreTest, a_run_that_kills_its_nodes_is_not_tried_for_ever) {
     EXPECT_EQ(claimed_ids(node, "a", 1), Ids{id});
     world().kill(node);
     tick();
-    EXPECT_EQ(look(id).error.empty(), i < 2) << "as long as it goes on there is nothing to explain";
+    EXPECT_EQ(look(id).error.empty(), i < 2) << "no error while it is retried";
   }
   EXPECT_EQ(state(id), RunState::failed);
   EXPECT_TRUE(look(id).error.contains("lost 3 times")) << look(id).error;
 }
 
-TEST_P(StoreTest, a_run_in_doubt_says_that_its_process_was_lost) {
+TEST_P(StoreTest, a_run_in_doubt_names_the_loss_of_its_process) {
   define("a");
   const std::string id = submit("a", [](NewRun& run) { run.on_crash = domain::OnCrash::doubt; });
   const NodeNumber node = enrol();
@@ -93,7 +93,7 @@ TEST_P(StoreTest, a_run_in_doubt_says_that_its_process_was_lost) {
   EXPECT_TRUE(look(id).error.contains("was lost")) << look(id).error;
 }
 
-TEST_P(StoreTest, nodes_are_named_with_what_they_carry_and_when_they_beat) {
+TEST_P(StoreTest, nodes_are_listed_with_their_runs_and_last_heartbeat) {
   EXPECT_TRUE(get(store().nodes()).empty());
   define("a");
   for (int i = 0; i < 3; ++i) submit("a");
@@ -123,7 +123,7 @@ TEST_P(StoreTest, nodes_are_named_with_what_they_carry_and_when_they_beat) {
   EXPECT_EQ(nodes[0].last_beat_ago, Duration::zero());
   world().kill(one);
   tick();
-  EXPECT_TRUE(get(store().nodes()).empty()) << "who is buried is not there";
+  EXPECT_TRUE(get(store().nodes()).empty()) << "a buried node is not listed";
 }
 
 // ---- limits --------------------------------------------------------------------------------------------------------
@@ -146,16 +146,16 @@ TEST_P(StoreTest, a_limit_is_never_exceeded) {
   EXPECT_EQ(claim(node, "light", 9).size(), 0U);
   const auto owned = get(store().owned(node));
   settle(node, owned.back(), Settle::succeeded);
-  EXPECT_EQ(claim(node, "light", 9).size(), 1U) << "an end makes room";
+  EXPECT_EQ(claim(node, "light", 9).size(), 1U) << "an end frees units";
   get(store().resize("gpu", 2));
   settle(node, get(store().owned(node)).back(), Settle::succeeded);
-  EXPECT_EQ(claim(node, "light", 9).size(), 0U) << "three are held of two";
+  EXPECT_EQ(claim(node, "light", 9).size(), 0U) << "three of two are held";
   get(store().resize("gpu", std::nullopt));
-  EXPECT_EQ(claim(node, "light", 2).size(), 2U) << "no cap any more";
+  EXPECT_EQ(claim(node, "light", 2).size(), 2U) << "the cap is gone";
   EXPECT_EQ(error_of(store().resize("gpu", 0)), Errc::invalid);
 }
 
-TEST_P(StoreTest, a_limit_is_named_once_and_weighs_something) {
+TEST_P(StoreTest, a_limit_listed_twice_or_without_weight_is_refused) {
   AgentEntry agent;
   agent.name = "a";
   agent.limits = {{"gpu", 1}, {"gpu", 2}};
@@ -183,7 +183,7 @@ TEST_P(StoreTest, a_run_holds_what_it_was_claimed_with) {
   }
 }
 
-TEST_P(StoreTest, a_paused_limit_lets_nobody_through_then_one_probe_then_more) {
+TEST_P(StoreTest, a_paused_limit_admits_none_then_one_probe_then_more) {
   define("a", [](AgentEntry& agent) { agent.limits = {{"account:x", 1}}; });
   for (int i = 0; i < 8; ++i) submit("a");
   const NodeNumber node = enrol();
@@ -200,12 +200,12 @@ TEST_P(StoreTest, a_paused_limit_lets_nobody_through_then_one_probe_then_more) {
   EXPECT_TRUE(get(store().limits()).front().paused);
   get(store().beat(node));
   world().advance(10s);
-  EXPECT_TRUE(claim(node, "a").empty()) << "until somebody resumes it";
+  EXPECT_TRUE(claim(node, "a").empty()) << "until resume()";
   EXPECT_EQ(get(store().resume("account:x")), 0U);
   EXPECT_FALSE(get(store().limits()).front().paused);
 }
 
-TEST_P(StoreTest, what_a_person_paused_and_resumed_goes_on_at_full_width) {
+TEST_P(StoreTest, a_limit_resumed_by_a_person_has_its_full_capacity) {
   define("a", [](AgentEntry& agent) { agent.limits = {{"agent:a", 1}}; });
   for (int i = 0; i < 8; ++i) submit("a");
   const NodeNumber node = enrol();
@@ -215,14 +215,14 @@ TEST_P(StoreTest, what_a_person_paused_and_resumed_goes_on_at_full_width) {
   EXPECT_EQ(claim(node, "a", 9).size(), 8U);
 }
 
-TEST_P(StoreTest, a_park_pauses_its_account_and_a_resume_wakes_what_was_parked) {
+TEST_P(StoreTest, a_park_pauses_its_account_and_a_resume_wakes_parked_runs) {
   define("a", [](AgentEntry& agent) { agent.limits = {{"account:x", 1}}; });
   define("b", [](AgentEntry& agent) { agent.limits = {{"account:x", 1}}; });
   define("c");
   const std::string parked = submit("a"), held_back = submit("b"), free = submit("c");
   const NodeNumber node = enrol();
   settle(node, claim_one(node, "a"), Settle::park, [](Settlement& end) { end.park_on = "account:x"; });
-  EXPECT_TRUE(claim(node, "b").empty()) << "the whole account waits";
+  EXPECT_TRUE(claim(node, "b").empty()) << "the whole account is paused";
   EXPECT_EQ(state(held_back), RunState::queued);
   EXPECT_EQ(claimed_ids(node, "c", 1), Ids{free});
   EXPECT_EQ(get(store().resume("account:x")), 1U);
@@ -237,7 +237,7 @@ TEST_P(StoreTest, a_park_pauses_its_account_and_a_resume_wakes_what_was_parked) 
   EXPECT_EQ(why.holders[0].run, parked);
 }
 
-TEST_P(StoreTest, a_heavy_request_is_not_starved_and_starves_nobody) {
+TEST_P(StoreTest, a_heavy_request_is_not_starved_and_starves_no_other) {
   define("light", [](AgentEntry& agent) { agent.limits = {{"gpu", 1}}; });
   define("heavy", [](AgentEntry& agent) { agent.limits = {{"gpu", 4}}; });
   get(store().resize("gpu", 4));
@@ -250,7 +250,8 @@ TEST_P(StoreTest, a_heavy_request_is_not_starved_and_starves_nobody) {
   for (int round = 0; round < 60; ++round) {
     for (const char* const agent : {"light", "heavy"}) served[agent] += static_cast<int>(claim(node, agent, 9).size());
     const auto owned = get(store().owned(node));
-    if (!owned.empty()) settle(node, owned.front(), Settle::succeeded);  // one at a time: it never empties by itself
+    if (!owned.empty())
+      settle(node, owned.front(), Settle::succeeded);  // one at a time: the limit is never completely free
   }
   EXPECT_GE(served["heavy"], 5);
   EXPECT_GE(served["light"], 5);
@@ -267,17 +268,17 @@ TEST_P(StoreTest, after_its_turn_a_heavy_request_lets_another_go_first) {
   const NodeNumber node = enrol();
   const Claim light = claim_one(node, "light");
   EXPECT_TRUE(claim(node, "heavy").empty()) << "it takes the turn";
-  EXPECT_TRUE(claim(node, "light").empty()) << "which the light one respects";
+  EXPECT_TRUE(claim(node, "light").empty()) << "the light one waits for it";
   settle(node, light, Settle::succeeded);
   const Claim heavy = claim_one(node, "heavy");
-  EXPECT_TRUE(claim(node, "heavy").empty()) << "and does not take it again at once";
+  EXPECT_TRUE(claim(node, "heavy").empty()) << "it does not take the turn again at once";
   settle(node, heavy, Settle::succeeded);
   EXPECT_EQ(claim(node, "light").size(), 1U);
 }
 
 // ---- events --------------------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, events_tell_a_run_without_gaps) {
+TEST_P(StoreTest, events_of_a_run_have_no_gaps) {
   define("a");
   const std::string id = submit("a");
   const NodeNumber node = enrol();
@@ -294,7 +295,7 @@ TEST_P(StoreTest, events_tell_a_run_without_gaps) {
   }
   EXPECT_EQ(events[2].data, R"({"n":1})");
   EXPECT_EQ(events[1].node, node);
-  EXPECT_EQ(events[3].node, node) << "who had it";
+  EXPECT_EQ(events[3].node, node) << "the previous owner";
   EXPECT_LT(events[1].fence, events[4].fence);
   EXPECT_EQ(get(store().events(id, 4, 1)).front().seq, 5);
   EXPECT_EQ(error_of(store().events("zzzzzzzzzzzz", 0, 1)), Errc::invalid);
@@ -310,14 +311,14 @@ TEST_P(StoreTest, the_feed_can_be_followed_from_now_on) {
   EXPECT_EQ(page.events.back().run, first);
   const auto now = get(store().feed(std::string(kFeedNow), 10));
   EXPECT_TRUE(now.events.empty());
-  EXPECT_TRUE(get(store().feed(now.cursor, 10)).events.empty()) << "what was before is not told";
+  EXPECT_TRUE(get(store().feed(now.cursor, 10)).events.empty()) << "earlier events are not included";
   const std::string second = submit("a");
   const auto after = get(store().feed(now.cursor, 10));
   ASSERT_EQ(after.events.size(), 1U);
   EXPECT_EQ(after.events.front().run, second);
 }
 
-TEST_P(StoreTest, the_feed_has_every_event_once_whatever_the_pages) {
+TEST_P(StoreTest, the_feed_has_every_event_once_for_any_page_size) {
   define("a");
   std::map<std::string, std::int64_t> wanted;
   const NodeNumber node = enrol();
@@ -341,7 +342,7 @@ TEST_P(StoreTest, the_feed_has_every_event_once_whatever_the_pages) {
     EXPECT_EQ(seen, wanted) << page_size;
     const std::string late = submit("a");
     const FeedPage page = get(store().feed(cursor, 100));
-    ASSERT_EQ(page.events.size(), 1U) << "it goes on where it ended";
+    ASSERT_EQ(page.events.size(), 1U) << "it continues where it ended";
     EXPECT_EQ(page.events[0].run, late);
     get(store().cancel(late));
     wanted[late] = 2;
@@ -349,7 +350,7 @@ TEST_P(StoreTest, the_feed_has_every_event_once_whatever_the_pages) {
   const FeedPage whole = get(store().feed("", 100));
   for (std::size_t i = 0; i < whole.events.size(); ++i) {
     const FeedPage rest = get(store().feed(whole.events[i].cursor, 100));
-    ASSERT_EQ(rest.events.size(), whole.events.size() - i - 1) << "from any of them it goes on with the next";
+    ASSERT_EQ(rest.events.size(), whole.events.size() - i - 1) << "the cursor of any event continues with the next";
     for (std::size_t j = 0; j < rest.events.size(); ++j) {
       EXPECT_EQ(rest.events[j].run, whole.events[i + 1 + j].run);
       EXPECT_EQ(rest.events[j].seq, whole.events[i + 1 + j].seq);
@@ -367,7 +368,7 @@ TEST_P(StoreTest, a_cursor_that_is_ahead_of_the_feed_is_refused_and_one_of_forgo
   settle(node, claim_one(node, "a"), Settle::succeeded);
   const std::string now = get(store().feed(std::string(kFeedNow), 10)).cursor;
   const FeedPage page = get(store().feed("", 100));
-  std::string ahead = page.cursor;  // a number, or two of them: the first one counts
+  std::string ahead = page.cursor;  // a number, or two of them: the first one decides
   const std::size_t digits = std::min(ahead.find('-'), ahead.size());
   ahead.replace(0, digits, std::to_string(std::stoll(ahead.substr(0, digits)) + 1'000'000));
   for (int i = 0; i < 2; ++i) EXPECT_EQ(error_of(store().feed(ahead, 10)), Errc::invalid) << ahead;
@@ -383,9 +384,9 @@ TEST_P(StoreTest, a_cursor_that_is_ahead_of_the_feed_is_refused_and_one_of_forgo
 
 // ---- waiting for work ----------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, a_wait_for_work_ends_when_there_is_some) {
+TEST_P(StoreTest, a_wait_ends_when_there_is_work) {
   define("a");
-  get(store().wait(0, 50ms));  // whatever the first one has to set up
+  get(store().wait(0, 50ms));  // any setup of the first wait
   const TimePoint begin = world().reactor().now();
   auto both = [&]() -> Task<Result<>> {
     STINT_CO_TRY(const std::uint64_t seen, co_await store().wait(0, 1ms));
@@ -401,7 +402,7 @@ TEST_P(StoreTest, a_wait_for_work_ends_when_there_is_some) {
   EXPECT_LT(world().reactor().now() - begin, 8s);
 }
 
-TEST_P(StoreTest, what_was_submitted_before_the_wait_is_not_slept_through) {
+TEST_P(StoreTest, a_wait_does_not_miss_an_earlier_submit) {
   define("a");
   const std::uint64_t seen = get(store().wait(0, 1ms));
   submit("a");
@@ -410,7 +411,7 @@ TEST_P(StoreTest, what_was_submitted_before_the_wait_is_not_slept_through) {
   EXPECT_LT(world().reactor().now() - begin, 8s);
 }
 
-TEST_P(StoreTest, a_wait_for_work_ends_by_itself) {
+TEST_P(StoreTest, a_wait_ends_at_its_bound) {
   const std::uint64_t seen = get(store().wait(0, 1ms));
   get(store().wait(seen, 20ms));
 }

@@ -1,4 +1,4 @@
-// What every store answers to a look: reasons, holders, lists, sums, output.
+// The queries of every store: reasons, holders, lists, sums, output.
 #include "store/conformance.hpp"
 
 #include <map>
@@ -21,7 +21,7 @@ TEST_P(StoreTest, every_wait_has_a_reason) {
   const auto in_session = [](NewRun& run) { run.session = "s"; };
   const std::string runs = submit("a", in_session), behind = submit("a", in_session);
   claim_one(node, "a");
-  EXPECT_EQ(reasons(runs), Ids{}) << "it runs";
+  EXPECT_EQ(reasons(runs), Ids{}) << "it is running";
   EXPECT_EQ(reasons(behind), Ids{"session"});
   EXPECT_EQ(get(store().why(behind)).front().behind, runs);
   EXPECT_EQ(get(store().why(behind)).front().behind_state, RunState::running);
@@ -102,11 +102,11 @@ TEST_P(StoreTest, a_limit_lists_its_holders_and_its_line) {
   ASSERT_EQ(limits.size(), 2U);
   EXPECT_EQ(limits[0].holders,
             (std::vector<LimitHolder>{{first, "b", 2, since(first)}, {second, "a", 1, since(second)}}))
-      << "the earliest claim first, with the weight that it was claimed with";
+      << "earliest claim first, with the weight of the claim";
   EXPECT_EQ(limits[0].line, (std::vector<LimitWaiter>{{urgent, "b", 3}, {third, "a", 1}}))
       << "by rank, over all agents";
   EXPECT_EQ(limits[1].holders, (std::vector<LimitHolder>{{first, "b", 1, since(first)}}));
-  EXPECT_TRUE(limits[1].line.empty()) << "no agent uses it any more";
+  EXPECT_TRUE(limits[1].line.empty()) << "no agent uses it now";
   limits = get(store().limits(1));
   EXPECT_EQ(limits[0].holders.size(), 1U);
   EXPECT_EQ(limits[0].line.size(), 1U);
@@ -198,7 +198,7 @@ TEST_P(StoreTest, a_list_has_inputs_and_results_only_if_they_are_asked_for) {
   EXPECT_EQ(get(store().list(filter)).front().result, "[1]");
 }
 
-TEST_P(StoreTest, a_list_takes_no_more_of_a_long_text_than_it_shows) {
+TEST_P(StoreTest, a_list_reads_only_the_shown_part_of_a_long_text) {
   define("a");
   const NodeNumber node = enrol();
   const std::string big(100'000, 'x');
@@ -223,10 +223,10 @@ TEST_P(StoreTest, a_list_takes_no_more_of_a_long_text_than_it_shows) {
   EXPECT_EQ(dense(run.result), R"({"usage":{"out":3}})");
   filter.text_bytes_max = 200'000;
   EXPECT_EQ(get(store().list(filter)).front().result, end.result);
-  EXPECT_EQ(look(id).result, end.result) << "one run is read whole";
+  EXPECT_EQ(look(id).result, end.result) << "a single run is read completely";
 }
 
-TEST_P(StoreTest, queues_count_all_that_is_queued_and_know_their_bound) {
+TEST_P(StoreTest, queues_report_their_length_and_bound) {
   define("a", [](AgentEntry& agent) { agent.queued_max = 3; });
   define("b");
   const NodeNumber node = enrol();
@@ -242,11 +242,11 @@ TEST_P(StoreTest, queues_count_all_that_is_queued_and_know_their_bound) {
   EXPECT_EQ(sizes().at("b").first, 0U);
   EXPECT_EQ(try_submit(fresh("a")).error(), Errc::full);
   claim_one(node, "a");
-  EXPECT_EQ(sizes().at("a").first, 2U) << "what runs is not queued";
+  EXPECT_EQ(sizes().at("a").first, 2U) << "a running run is not queued";
 }
 
 TEST_P(StoreTest, a_list_of_states_and_one_of_children_have_all_of_them) {
-  live();
+  make_run_of_every_kind();
   submit("a", [](NewRun& run) { run.session = "t"; });
   submit("b", [](NewRun& run) { run.session = "t"; });
   const NodeNumber node = enrol();
@@ -308,7 +308,7 @@ TEST_P(StoreTest, both_ends_of_an_output_are_kept) {
   EXPECT_TRUE(output.tail.ends_with("xthe end"));
 }
 
-TEST_P(StoreTest, what_ended_long_ago_is_forgotten_and_nothing_else) {
+TEST_P(StoreTest, prune_deletes_only_runs_that_ended_long_ago) {
   define("a");
   const std::string old = submit("a", [](NewRun& run) { run.key = "k"; }), open = submit("a");
   NodeNumber node = enrol();
@@ -326,7 +326,7 @@ TEST_P(StoreTest, what_ended_long_ago_is_forgotten_and_nothing_else) {
   EXPECT_EQ(get(store().prune(30min, 100)), 0U);
 }
 
-TEST_P(StoreTest, sums_say_what_there_is) {
+TEST_P(StoreTest, sums_count_runs_events_and_nodes) {
   define("a");
   submit("a");
   submit("a", [](NewRun& run) { run.delay = 1h; });

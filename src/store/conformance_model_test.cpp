@@ -1,4 +1,4 @@
-// Every store does what the model does: the same random steps on both, and after each the same runs.
+// Every store behaves like the model: the same random steps on both, and after each step the same runs.
 #include "store/audit.hpp"
 #include "store/conformance.hpp"
 #include "store/memory_store.hpp"
@@ -17,7 +17,7 @@ using domain::Settle;
 
 constexpr int kSteps = 250;
 
-/// What may be compared: no times, which are each store's own.
+/// The comparable part: without times, which each store has of its own.
 std::string describe(const store::Run& run) {
   std::string text = run.id + " " + std::string(to_string(run.state)) + " " + std::string(to_string(run.hold)) +
                      " stop " + std::string(to_string(run.stop));
@@ -37,7 +37,7 @@ std::string outcome(const Result<T>& result) {
   return result ? "ok" : std::string(to_string(result.error().code()));
 }
 
-/// One of the two that are compared: a store, and what it said so far.
+/// One of the two sides: a store and its answers so far.
 class Side {
  public:
   Side(World& world, Store& store) : world_(world), store_(store) {}
@@ -48,7 +48,6 @@ class Side {
       agents[i].name = "a" + std::to_string(i);
       agents[i].queued_max = 12;
       agents[i].attempts_max = 3;
-      agents[i].backoff_base = agents[i].backoff_cap = Duration::zero();
     }
     agents[1].limits = {{"gpu", 1}, {"account", 1}};
     agents[2].limits = {{"gpu", 2}};
@@ -70,12 +69,12 @@ class Side {
   }
   std::string claim(std::size_t node, const std::string& agent, std::uint32_t most, const std::string& only = {}) {
     const auto claims = run(store_.claim(nodes_[node], agent, most, only));
-    std::string said = outcome(claims);
+    std::string summary = outcome(claims);
     for (const Claim& claim : claims.value_or(std::vector<Claim>())) {
-      said += " " + claim.id + ":" + std::to_string(claim.fence) + ":" + std::to_string(claim.attempt);
+      summary += " " + claim.id + ":" + std::to_string(claim.fence) + ":" + std::to_string(claim.attempt);
       held_.emplace_back(node, claim);
     }
-    return said;
+    return summary;
   }
   [[nodiscard]] std::size_t held() const { return held_.size(); }
   [[nodiscard]] std::string held_id(std::size_t which) const { return held_[which].second.id; }
@@ -83,7 +82,7 @@ class Side {
     const auto [node, claim] = held_[which];
     settlement.run = claim.run;
     settlement.fence = claim.fence;
-    if (forget) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));  // else it is said twice
+    if (forget) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));  // otherwise it is settled twice
     const auto states = run(store_.settle(nodes_[node], {settlement}));
     if (!states) return outcome(states);
     return states->front() ? std::string(to_string(*states->front())) : "stale";
@@ -103,10 +102,10 @@ class Side {
     const auto sums = run(store_.report(nodes_[node], claim.run, claim.fence, so_far));
     if (!sums) return outcome(sums);
     if (!*sums) return "stale";
-    std::set<std::string> said;
-    for (const FamilyUse& sum : **sums) said.insert(describe(sum));
+    std::set<std::string> summary;
+    for (const FamilyUse& sum : **sums) summary.insert(describe(sum));
     std::string all;
-    for (const std::string& one : said) all += one + "; ";
+    for (const std::string& one : summary) all += one + "; ";
     return all;
   }
   std::string cancel(const std::string& id) {
@@ -114,9 +113,9 @@ class Side {
     if (!reached) return outcome(reached);
     std::set<std::string> names;
     for (const auto& [name, state] : *reached) names.insert(name + std::string(to_string(state)));
-    std::string said;
-    for (const std::string& name : names) said += name + " ";
-    return said;
+    std::string summary;
+    for (const std::string& name : names) summary += name + " ";
+    return summary;
   }
   std::string tick() {
     for (const NodeNumber node : nodes_) EXPECT_TRUE(run(store_.beat(node))->alive);
@@ -157,7 +156,7 @@ class Side {
   std::vector<std::pair<std::size_t, Claim>> held_;
 };
 
-/// The same steps on both sides.
+/// Applies the same steps to both sides.
 class Pair {
  public:
   Pair(World& world, Store& model, std::uint32_t seed)
@@ -167,11 +166,11 @@ class Pair {
   }
 
   void step(int number) {
-    std::string said_by_real, said_by_model, what;
+    std::string real_answer, model_answer, what;
     const auto both = [&](std::string name, const auto& act) {
       what = std::move(name);
-      said_by_real = act(real_);
-      said_by_model = act(model_);
+      real_answer = act(real_);
+      model_answer = act(model_);
     };
     switch (below(20)) {
       case 0:
@@ -181,7 +180,7 @@ class Pair {
         last_ = fresh();
         const auto keeper = below(6) == 0 ? std::optional(below(2)) : std::nullopt;
         both("submit " + last_.id, [&](Side& side) { return side.submit(last_, keeper); });
-        if (said_by_real.ends_with(" new")) draws_on_[last_.id] = last_.draws_on;
+        if (real_answer.ends_with(" new")) draws_on_[last_.id] = last_.draws_on;
         break;
       }
       case 4:
@@ -237,7 +236,7 @@ class Pair {
         both("cancel " + id, [&](Side& side) { return side.cancel(id); });
       }
     }
-    ASSERT_EQ(said_by_real, said_by_model) << "step " << number << ", " << what;
+    ASSERT_EQ(real_answer, model_answer) << "step " << number << ", " << what;
     ASSERT_EQ(real_.look(), model_.look()) << "step " << number << ", " << what;
   }
   [[nodiscard]] const std::vector<std::string>& ids() const { return ids_; }
@@ -255,7 +254,7 @@ class Pair {
     if (below(6) == 0) run.key = "k" + std::to_string(below(4));
     if (below(6) == 0 && !ids_.empty()) run.parent = ids_[below(ids_.size())];
     if (below(4) == 0 && real_.held() > 0) run.parent = real_.held_id(below(real_.held()));
-    if (!run.parent.empty()) {  // a child draws on what its parent draws on, and mostly on its parent's
+    if (!run.parent.empty()) {  // a child draws on what its parent draws on, and usually on its parent
       run.draws_on = draws_on_[run.parent];
       if (below(3) > 0) run.draws_on.push_back(run.parent);
     }
@@ -287,7 +286,7 @@ class Pair {
          [&](Side& side) { return side.settle(which, settlement, forget); });
   }
 
-  /// What a person does: to a run in doubt, or one that waits for an answer.
+  /// An action of a person on a run that is in doubt or waits for an answer.
   template <class Both>
   void person(const Both& both) {
     if (ids_.empty()) return;
@@ -308,14 +307,14 @@ class Pair {
     const std::uint32_t capacity = static_cast<std::uint32_t>(1 + below(4));
     switch (below(5)) {
       case 0: {
-        std::map<std::string, std::uint32_t> said;
-        if (below(3) > 0) said["gpu"] = capacity;
-        if (below(3) == 0) said["account"] = capacity;
+        std::map<std::string, std::uint32_t> configured;
+        if (below(3) > 0) configured["gpu"] = capacity;
+        if (below(3) == 0) configured["account"] = capacity;
         std::vector<std::string> agents;
         for (const char* const agent : {"a0", "a1", "a2"}) {
           if (below(4) > 0) agents.emplace_back(agent);
         }
-        both("configure", [&](Side& side) { return outcome(side.run(side.store().configure(said, agents))); });
+        both("configure", [&](Side& side) { return outcome(side.run(side.store().configure(configured, agents))); });
         break;
       }
       case 1:
@@ -337,11 +336,11 @@ class Pair {
   std::mt19937 random_;
   Side real_, model_;
   std::vector<std::string> ids_;
-  std::map<std::string, std::vector<std::string>> draws_on_;  // of those that were accepted
+  std::map<std::string, std::vector<std::string>> draws_on_;  // of accepted runs
   NewRun last_;
 };
 
-/// Gapless, and nothing that the table of transitions does not know.
+/// No gaps, and only transitions of the table.
 void check_events(World& world, const std::string& id) {
   const auto events = world.run(world.store().events(id, 0, 10'000));
   if (!events) return;  // it was refused
@@ -357,7 +356,7 @@ void check_events(World& world, const std::string& id) {
 }
 
 TEST_P(StoreTest, does_what_the_model_does) {
-  const char* const wanted = std::getenv("STINT_SEEDS");  // more of them, by hand
+  const char* const wanted = std::getenv("STINT_SEEDS");  // more seeds, by hand
   const int seeds = wanted != nullptr ? std::atoi(wanted) : GetParam().name == "memory" ? 1 : 3;
   for (int seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

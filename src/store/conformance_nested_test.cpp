@@ -1,5 +1,5 @@
-// What every store promises to a run that is started from within another: who submitted it carries it, and it does not
-// wait for what those above it hold.
+// What every store promises to a run that is started from within another: its submitter carries it, and it does not
+// wait for limits that its ancestors hold.
 #include "store/conformance.hpp"
 
 namespace stint::store {
@@ -22,17 +22,17 @@ std::function<void(AgentEntry&)> with(std::vector<LimitUse> limits) {
   return [limits = std::move(limits)](AgentEntry& agent) { agent.limits = limits; };
 }
 
-/// Of the agent that is named first.
+/// Of the agent of the first run.
 Ready first(const std::vector<Ready>& all) { return all.empty() ? Ready() : all.front(); }
 
 // ---- kept runs -----------------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, a_kept_run_is_only_for_the_node_that_keeps_it) {
+TEST_P(StoreTest, a_kept_run_is_claimed_only_by_its_node) {
   define("a");
   const NodeNumber keeper = enrol(), other = enrol();
   const std::string id = submit("a", kept_for(keeper));
   EXPECT_TRUE(claim(other, "a", 9).empty());
-  EXPECT_TRUE(claim(other, "a", 1, id).empty()) << "not by its name, either";
+  EXPECT_TRUE(claim(other, "a", 1, id).empty()) << "not by its id, either";
   EXPECT_TRUE(get(store().ready()).empty());
   EXPECT_EQ(get(store().stats()).ready, 0U);
   const std::vector<Claim> claims = claim(keeper, "a", 1, id);
@@ -40,7 +40,7 @@ TEST_P(StoreTest, a_kept_run_is_only_for_the_node_that_keeps_it) {
   EXPECT_EQ(claims[0].id, id);
 }
 
-TEST_P(StoreTest, others_pass_by_a_kept_run) {
+TEST_P(StoreTest, other_nodes_skip_a_kept_run) {
   define("a");
   const NodeNumber keeper = enrol(), other = enrol();
   std::vector<NewRun> batch = {fresh("a"), fresh("a"), fresh("a")};
@@ -49,24 +49,24 @@ TEST_P(StoreTest, others_pass_by_a_kept_run) {
   const auto again = get(store().enqueue({batch[0]}));
   EXPECT_TRUE(again[0] && !again[0]->created);
   EXPECT_EQ(first(get(store().ready())).runs, 1U);
-  EXPECT_EQ(first(get(store().ready(1))).runs, 1U) << "what is kept does not use up the bound";
-  EXPECT_EQ(get(store().why(batch[1].id)).back().place, 1) << "its place is not behind a kept one";
-  EXPECT_EQ(get(store().why(batch[2].id)).back().place, 3) << "a kept one stands in one line with the others";
+  EXPECT_EQ(first(get(store().ready(1))).runs, 1U) << "kept runs do not count towards the bound";
+  EXPECT_EQ(get(store().why(batch[1].id)).back().place, 1) << "kept runs do not count for its place";
+  EXPECT_EQ(get(store().why(batch[2].id)).back().place, 3) << "a kept run has its place among all others";
   EXPECT_EQ(claimed_ids(other, "a", 9), Ids{batch[1].id});
   EXPECT_EQ(claim(keeper, "a", 1, batch[2].id).size(), 1U);
 }
 
-TEST_P(StoreTest, a_run_whose_keeper_left_or_died_is_like_any_other) {
+TEST_P(StoreTest, a_run_whose_keeper_left_or_died_is_for_any_node) {
   define("a");
   const NodeNumber leaves = enrol(), dies = enrol(), other = enrol();
   const std::string of_leaver = submit("a", kept_for(leaves)), of_dead = submit("a", kept_for(dies));
   const std::string of_nobody = submit("a", kept_for(4711));
-  EXPECT_EQ(claimed_ids(other, "a", 9), Ids{of_nobody}) << "of a keeper that never was";
+  EXPECT_EQ(claimed_ids(other, "a", 9), Ids{of_nobody}) << "its keeper never existed";
   get(store().leave(leaves));
   EXPECT_EQ(first(get(store().ready())).runs, 1U);
   EXPECT_EQ(claimed_ids(other, "a", 9), Ids{of_leaver});
   get(store().drain(dies));
-  EXPECT_TRUE(claim(other, "a", 9).empty()) << "who drains still lives";
+  EXPECT_TRUE(claim(other, "a", 9).empty()) << "a draining node is alive";
   world().kill(dies);
   get(store().beat(other));
   EXPECT_TRUE(tick().changed()) << "there is something new to claim";
@@ -74,8 +74,8 @@ TEST_P(StoreTest, a_run_whose_keeper_left_or_died_is_like_any_other) {
   EXPECT_EQ(claimed_ids(other, "a", 9), Ids{of_dead});
 }
 
-TEST_P(StoreTest, a_run_stays_kept_all_its_life) {
-  define("a", [](AgentEntry& agent) { agent.backoff_base = agent.backoff_cap = Duration::zero(); });
+TEST_P(StoreTest, a_run_stays_kept_until_it_ends) {
+  define("a");
   const NodeNumber keeper = enrol(), other = enrol();
   const std::string id = submit("a", kept_for(keeper));
   const auto carry = [&](Settle how) {
@@ -95,7 +95,7 @@ TEST_P(StoreTest, a_run_stays_kept_all_its_life) {
   EXPECT_EQ(claim(keeper, "a", 1, id).size(), 1U);
 }
 
-TEST_P(StoreTest, who_has_only_what_another_keeps_takes_no_turn_and_a_keeper_does) {
+TEST_P(StoreTest, only_the_keeper_of_a_run_takes_a_turn_for_it) {
   define("light", with({{"gpu", 1}}));
   define("heavy", with({{"gpu", 2}}));
   get(store().resize("gpu", 2));
@@ -109,14 +109,14 @@ TEST_P(StoreTest, who_has_only_what_another_keeps_takes_no_turn_and_a_keeper_doe
   EXPECT_TRUE(claim(keeper, "heavy", 1, id).empty()) << "it takes the turn";
   settle(other, one, Settle::succeeded);
   EXPECT_EQ(first(get(store().ready())).startable, 0U);
-  EXPECT_TRUE(claim(other, "light").empty()) << "which counts, as its keeper waits for it";
+  EXPECT_TRUE(claim(other, "light").empty()) << "the turn counts, as the keeper waits for it";
   settle(other, two, Settle::succeeded);
   EXPECT_EQ(claim(keeper, "heavy", 1, id).size(), 1U);
 }
 
-// ---- what those above hold -----------------------------------------------------------------------------------------
+// ---- limits held above ---------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, a_nested_run_does_not_wait_for_what_those_above_it_hold) {
+TEST_P(StoreTest, a_nested_run_does_not_wait_for_limits_its_ancestors_hold) {
   define("a", with({{"one", 1}}));
   define("b", with({{"one", 3}}));
   get(store().resize("one", 1));
@@ -129,7 +129,7 @@ TEST_P(StoreTest, a_nested_run_does_not_wait_for_what_those_above_it_hold) {
   ASSERT_EQ(nested.size(), 1U);
   const std::string grandchild = submit("b", below(nested[0]));
   const std::vector<Claim> deeper = claim(node, "b", 1, grandchild);
-  ASSERT_EQ(deeper.size(), 1U) << "what its grandparent holds, whatever the weight";
+  ASSERT_EQ(deeper.size(), 1U) << "its grandparent holds the limit, whatever the weight";
   const auto units = [&] { return get(store().limits())[0].units; };
   EXPECT_EQ(units(), 1) << "counted once";
   EXPECT_EQ(get(store().limits())[0].runs, 1);
@@ -143,7 +143,7 @@ TEST_P(StoreTest, a_nested_run_does_not_wait_for_what_those_above_it_hold) {
   EXPECT_EQ(units(), 1);
 }
 
-TEST_P(StoreTest, a_nested_run_waits_for_what_nobody_above_it_holds) {
+TEST_P(StoreTest, a_nested_run_waits_for_limits_no_ancestor_holds) {
   define("a", with({{"one", 1}}));
   define("b", with({{"two", 2}}));
   define("both", with({{"one", 1}, {"two", 2}}));
@@ -164,7 +164,7 @@ TEST_P(StoreTest, a_nested_run_waits_for_what_nobody_above_it_holds) {
   });
   EXPECT_TRUE(claim(node, "both", 1, child).empty()) << "the other limit is full";
   const std::vector<Why> why = get(store().why(child));
-  ASSERT_EQ(why.size(), 2U) << "what its parent holds is no reason";
+  ASSERT_EQ(why.size(), 2U) << "a limit that its parent holds is not a reason";
   EXPECT_EQ(why[0].limit, "two");
   EXPECT_EQ(why[0].held, 2);
   EXPECT_EQ(why[0].capacity, 3U);
@@ -179,7 +179,7 @@ TEST_P(StoreTest, a_nested_run_waits_for_what_nobody_above_it_holds) {
   }
 }
 
-TEST_P(StoreTest, a_pause_holds_up_a_nested_run_and_a_ramp_or_a_turn_of_what_is_held_above_does_not) {
+TEST_P(StoreTest, a_pause_of_a_limit_held_above_delays_a_nested_run_but_no_ramp_or_turn) {
   define("a", with({{"account:one", 1}}));
   define("heavy", with({{"account:one", 2}}));
   get(store().resize("account:one", 2));
@@ -196,10 +196,10 @@ TEST_P(StoreTest, a_pause_holds_up_a_nested_run_and_a_ramp_or_a_turn_of_what_is_
   ASSERT_EQ(claims.size(), 1U) << "the probe is its parent";
   settle(node, claims[0], Settle::hand_back);
   EXPECT_TRUE(claim(node, "heavy", 1, heavy).empty()) << "it takes the turn";
-  EXPECT_EQ(claim(node, "a", 1, child).size(), 1U) << "else both would wait for each other";
+  EXPECT_EQ(claim(node, "a", 1, child).size(), 1U) << "otherwise both would wait for each other";
 }
 
-TEST_P(StoreTest, after_its_parent_has_ended_a_run_asks_like_any_other) {
+TEST_P(StoreTest, after_its_parent_has_ended_a_run_needs_all_its_limits) {
   define("a", with({{"one", 1}}));
   get(store().resize("one", 1));
   submit("a");
@@ -219,7 +219,7 @@ TEST_P(StoreTest, after_its_parent_has_ended_a_run_asks_like_any_other) {
   EXPECT_EQ(get(store().limits())[0].units, 1);
 }
 
-TEST_P(StoreTest, a_run_that_is_not_named_asks_for_all_its_limits) {
+TEST_P(StoreTest, a_run_not_claimed_by_id_needs_all_its_limits) {
   define("a", with({{"one", 1}}));
   get(store().resize("one", 1));
   submit("a");

@@ -1,4 +1,4 @@
-// What every store keeps of what attempts used: by run, and by day and agent.
+// What every store keeps about use: by run, and by day and agent.
 #include "store/conformance.hpp"
 
 namespace stint::store {
@@ -27,8 +27,8 @@ Lines lines(const std::vector<Spent>& all) {
   return found;
 }
 
-TEST_P(StoreTest, what_attempts_use_adds_up_in_their_run) {
-  define("a", [](AgentEntry& agent) { agent.backoff_cap = Duration::zero(); });
+TEST_P(StoreTest, use_of_attempts_adds_up_in_their_run) {
+  define("a");
   const std::string id = submit("a"), other = submit("a");
   const NodeNumber node = enrol();
   settle(node, claim_one(node, "a"), Settle::hand_back, using_up(100, 7));
@@ -47,7 +47,7 @@ TEST_P(StoreTest, what_attempts_use_adds_up_in_their_run) {
   EXPECT_EQ(lines(get(store().spent(WallTime()))), Lines{kFirst + " a 2 120 10"});
 }
 
-TEST_P(StoreTest, what_was_spent_is_kept_by_day_and_agent) {
+TEST_P(StoreTest, use_is_kept_by_day_and_agent) {
   define("a");
   define("b");
   EXPECT_TRUE(get(store().spent(WallTime())).empty());
@@ -63,7 +63,7 @@ TEST_P(StoreTest, what_was_spent_is_kept_by_day_and_agent) {
       end.tokens = tokens;
       end.cost_micros = 10 * tokens;
       ends.push_back(end);
-      if (ends.size() == 1) ends.push_back(end);  // said twice: the second is stale
+      if (ends.size() == 1) ends.push_back(end);  // settled twice: the second is stale
     }
     get(store().settle(node, ends));
     get(store().leave(node));
@@ -82,10 +82,10 @@ TEST_P(StoreTest, what_was_spent_is_kept_by_day_and_agent) {
   EXPECT_EQ(get(store().prune(-1s, 100)), 7U);
   EXPECT_EQ(lines(get(store().spent(WallTime()))),
             (Lines{kFirst + " a 4 103 1030", kFirst + " b 1 5 50", kSecond + " a 2 14 140"}))
-      << "runs are forgotten, and what they cost is not";
+      << "the use outlives the deleted runs";
 }
 
-TEST_P(StoreTest, a_node_that_died_said_nothing_of_what_it_used) {
+TEST_P(StoreTest, use_of_a_dead_node_is_not_in_the_daily_sums) {
   define("a");
   const std::string id = submit("a");
   const NodeNumber node = enrol();

@@ -1,5 +1,4 @@
-// What every store does with runs that stop, wait or stand behind one another: deadlines, budgets, parks, cancels,
-// doubts, sessions.
+// What every store does with runs that stop or wait: deadlines, budgets, parks, cancels, doubts, sessions.
 #include "domain/bounds.hpp"
 #include "store/conformance.hpp"
 
@@ -20,7 +19,7 @@ TEST_P(StoreTest, a_deadline_covers_the_queue) {
   define("a");
   const std::string id = submit("a", [&](NewRun& run) { run.deadline = world().now() + 5s; });
   world().advance(6s);
-  EXPECT_TRUE(claim(enrol(), "a").empty()) << "not even before anybody looked";
+  EXPECT_TRUE(claim(enrol(), "a").empty()) << "not even before a tick";
   EXPECT_EQ(tick().expired, 1U);
   EXPECT_EQ(state(id), RunState::expired);
   EXPECT_EQ(tick().expired, 0U);
@@ -40,10 +39,10 @@ TEST_P(StoreTest, a_budget_begins_with_the_first_start_and_covers_all_attempts) 
   world().advance(9s);
   tick();
   claim = claim_one(node, "a");
-  EXPECT_EQ(claim.expires_at, end) << "the second attempt has what the first one left";
+  EXPECT_EQ(claim.expires_at, end) << "the second attempt has the rest of the budget";
   world().advance(2s);
   EXPECT_EQ(tick().expired, 1U);
-  EXPECT_EQ(state(id), RunState::running) << "its owner is asked";
+  EXPECT_EQ(state(id), RunState::running) << "its owner is asked to stop";
   const auto stops = get(store().beat(node)).stops;
   ASSERT_EQ(stops.size(), 1U);
   EXPECT_EQ(stops[0].run, claim.run);
@@ -61,7 +60,7 @@ TEST_P(StoreTest, a_budget_stands_still_while_parked_and_a_deadline_does_not) {
   settle(node, claim, Settle::park, [&](Settlement& end) { end.park_for = 8s; });
   EXPECT_EQ(state(id), RunState::parked);
   EXPECT_EQ(hold(id), Hold::quota);
-  EXPECT_EQ(look(id).attempt, 0U) << "no attempt is used";
+  EXPECT_EQ(look(id).attempt, 0U) << "a park does not count as an attempt";
   world().advance(9s);
   EXPECT_EQ(tick().woken, 1U);
   EXPECT_EQ(state(id), RunState::queued);
@@ -73,7 +72,7 @@ TEST_P(StoreTest, a_budget_stands_still_while_parked_and_a_deadline_does_not) {
   submit("a", [&](NewRun& run) { run.deadline = world().now() + 5s; });
   const auto end =
       settle(node, claim_one(node, "a"), Settle::park, [&](Settlement& settlement) { settlement.park_for = 8s; });
-  EXPECT_EQ(end, RunState::expired) << "it could not go on before its deadline";
+  EXPECT_EQ(end, RunState::expired) << "it could not resume before its deadline";
 }
 
 TEST_P(StoreTest, a_run_that_waits_for_a_person_waits_until_one_answers) {
@@ -104,7 +103,7 @@ TEST_P(StoreTest, a_person_wakes_one_run_whatever_it_is_parked_for) {
   EXPECT_EQ(state(id), RunState::queued);
   EXPECT_EQ(hold(id), Hold::none);
   EXPECT_EQ(look(id).not_before, std::nullopt);
-  EXPECT_EQ(look(id).expires_at, world().now() + 1h + 1min) << "its budget goes on when the account does";
+  EXPECT_EQ(look(id).expires_at, world().now() + 1h + 1min) << "its budget continues with the account";
   EXPECT_EQ(causes(id).back(), "answered");
   EXPECT_EQ(reasons(id), (Ids{"paused", "place"})) << "the account itself is still paused";
   EXPECT_EQ(state(other), RunState::parked);
@@ -115,7 +114,7 @@ TEST_P(StoreTest, a_person_wakes_one_run_whatever_it_is_parked_for) {
 
 // ---- cancel and doubt ----------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, a_cancel_ends_what_waits_and_asks_who_runs) {
+TEST_P(StoreTest, a_cancel_ends_waiting_runs_and_asks_owners_of_running_ones) {
   define("a");
   const std::string running = submit("a"), waiting = submit("a"),
                     delayed = submit("a", [](NewRun& run) { run.delay = 1h; });
@@ -135,7 +134,7 @@ TEST_P(StoreTest, a_cancel_ends_what_waits_and_asks_who_runs) {
   EXPECT_EQ(tick().woken, 0U);
 }
 
-TEST_P(StoreTest, a_cancel_reaches_all_below_also_through_those_that_ended) {
+TEST_P(StoreTest, a_cancel_reaches_all_descendants_also_below_ended_runs) {
   define("a");
   const auto below = [](const std::string& parent) { return [parent](NewRun& run) { run.parent = parent; }; };
   const std::string root = submit("a");
@@ -150,7 +149,7 @@ TEST_P(StoreTest, a_cancel_reaches_all_below_also_through_those_that_ended) {
   EXPECT_EQ(state(stranger), RunState::queued);
   NewRun late = fresh("a");
   late.parent = root;
-  EXPECT_EQ(try_submit(late).error(), Errc::conflict) << "a run that is being cancelled takes no more children";
+  EXPECT_EQ(try_submit(late).error(), Errc::conflict) << "a run that is being cancelled accepts no children";
 }
 
 TEST_P(StoreTest, an_unknown_outcome_is_put_in_doubt_and_resolved_once) {
@@ -173,12 +172,12 @@ TEST_P(StoreTest, an_unknown_outcome_is_put_in_doubt_and_resolved_once) {
     const Claim again = claim_one(next, "a");
     EXPECT_EQ(again.id, id);
     EXPECT_FALSE(look(id).unsafe);
-    EXPECT_GT(*again.expires_at, world().now()) << "with a budget anew";
+    EXPECT_GT(*again.expires_at, world().now()) << "with a new budget";
     settle(next, again, Settle::succeeded);
   }
 }
 
-TEST_P(StoreTest, a_mark_that_is_taken_back_leaves_no_doubt) {
+TEST_P(StoreTest, a_cleared_unsafe_mark_leaves_no_doubt) {
   define("a");
   const std::string id = submit("a");
   const NodeNumber node = enrol();
@@ -191,7 +190,7 @@ TEST_P(StoreTest, a_mark_that_is_taken_back_leaves_no_doubt) {
 
 // ---- sessions ------------------------------------------------------------------------------------------------------
 
-TEST_P(StoreTest, a_session_goes_one_after_the_other) {
+TEST_P(StoreTest, runs_of_a_session_do_not_overlap) {
   define("a");
   define("b");
   const auto in_session = [](NewRun& run) { run.session = "s"; };
@@ -208,7 +207,7 @@ TEST_P(StoreTest, a_session_goes_one_after_the_other) {
   EXPECT_EQ(state(third), RunState::cancelled) << "also from the middle";
 }
 
-TEST_P(StoreTest, what_holds_a_session_and_what_lets_it_go_on) {
+TEST_P(StoreTest, which_states_hold_a_session_and_which_release_it) {
   define("a", [](AgentEntry& agent) { agent.attempts_max = 9; });
   const NodeNumber node = enrol();
   int sessions = 0;
@@ -225,7 +224,7 @@ TEST_P(StoreTest, what_holds_a_session_and_what_lets_it_go_on) {
     settle(node, claim_one(node, "a"), Settle::retry);
     EXPECT_EQ(hold(next), Hold::session) << "a back-off keeps the head";
     get(store().cancel(head));
-    EXPECT_EQ(hold(next), Hold::none) << "a cancelled head lets go";
+    EXPECT_EQ(hold(next), Hold::none) << "a cancelled head releases the session";
     get(store().cancel(next));
   }
   {
@@ -256,7 +255,7 @@ TEST_P(StoreTest, what_holds_a_session_and_what_lets_it_go_on) {
   }
 }
 
-TEST_P(StoreTest, two_of_a_session_may_expire_at_once) {
+TEST_P(StoreTest, two_runs_of_a_session_may_expire_at_once) {
   define("a");
   const auto brief = [&](NewRun& run) {
     run.session = "s";
@@ -266,7 +265,7 @@ TEST_P(StoreTest, two_of_a_session_may_expire_at_once) {
   world().advance(2s);
   EXPECT_EQ(tick().expired, 2U);
   EXPECT_EQ(causes(first), (Ids{"enqueued", "expired"}));
-  EXPECT_EQ(causes(second), (Ids{"enqueued", "expired"})) << "it was not even the head";
+  EXPECT_EQ(causes(second), (Ids{"enqueued", "expired"})) << "it never became the head";
 }
 
 TEST_P(StoreTest, a_delay_in_a_session_counts_from_the_submit) {

@@ -1,4 +1,4 @@
-// What every store does when all it holds goes to another, and whether it agrees with itself.
+// Transfer of every store's content to another store, and its consistency.
 #include "store/audit.hpp"
 #include "store/conformance.hpp"
 #include "store/memory_store.hpp"
@@ -19,7 +19,7 @@ std::string text(std::optional<Duration> duration) {
   return duration ? std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*duration).count()) : "-";
 }
 
-/// All that must be the same wherever it is kept.
+/// The data that must be the same in each store.
 std::string describe(const RunRecord& record) {
   const Run& run = record.run;
   std::string out = fmt::format(
@@ -57,16 +57,16 @@ std::vector<std::string> all(World& world) {
 }
 
 struct Moves {
-  Moved poured, added;
+  Moved copied, added;
 };
-/// By way of a store in memory: each of the two has a reactor of its own.
+/// Through a store in memory: each of the two has its own reactor.
 Moves move(World& from, World& into) {
   const domain::System system = from.clocks().system([] { return std::uint64_t{1}; });
   MemoryStore between(system);
   StoreSink first(between), second(into.store());
   Moves moves;
-  moves.poured = get_of(from, pour(from.store(), first));
-  EXPECT_EQ(get_of(into, pour(between, second)), moves.poured);
+  moves.copied = get_of(from, copy_store(from.store(), first));
+  EXPECT_EQ(get_of(into, copy_store(between, second)), moves.copied);
   moves.added = second.added();
   return moves;
 }
@@ -79,13 +79,13 @@ void define_in(World& world, const std::string& name) {
   get_of(world, world.store().define({agent}));
 }
 
-TEST_P(StoreTest, all_that_it_holds_comes_out_and_goes_in) {
-  live();
+TEST_P(StoreTest, a_transfer_copies_the_whole_store) {
+  make_run_of_every_kind();
   const auto other = GetParam().make(), third = GetParam().make();
   const Moves moves = move(world(), *other);
-  EXPECT_EQ(moves.poured.runs, 14U);
-  EXPECT_EQ(moves.poured.agents, 3U);
-  EXPECT_EQ(moves.added, moves.poured);
+  EXPECT_EQ(moves.copied.runs, 14U);
+  EXPECT_EQ(moves.copied.agents, 3U);
+  EXPECT_EQ(moves.added, moves.copied);
   EXPECT_EQ(all(world()), all(*other));
   EXPECT_EQ(get(store().agents()), get_of(*other, other->store().agents()));
   const auto limits = get_of(*other, other->store().limits());
@@ -99,8 +99,8 @@ TEST_P(StoreTest, all_that_it_holds_comes_out_and_goes_in) {
   EXPECT_EQ(all(world()), all(*third));
 }
 
-TEST_P(StoreTest, what_came_is_carried_on_as_if_nothing_had_been) {
-  live();
+TEST_P(StoreTest, transferred_runs_continue_in_the_new_store) {
+  make_run_of_every_kind();
   const auto other = GetParam().make();
   move(world(), *other);
   for (const char* const agent : {"a", "b", "c"}) {
@@ -112,8 +112,8 @@ TEST_P(StoreTest, what_came_is_carried_on_as_if_nothing_had_been) {
   expect_sound(*other);
 }
 
-TEST_P(StoreTest, to_pour_twice_is_to_pour_once) {
-  live();
+TEST_P(StoreTest, a_repeated_transfer_adds_nothing) {
+  make_run_of_every_kind();
   const auto other = GetParam().make();
   move(world(), *other);
   const auto before = all(*other);
@@ -121,7 +121,7 @@ TEST_P(StoreTest, to_pour_twice_is_to_pour_once) {
   EXPECT_EQ(all(*other), before);
 }
 
-TEST_P(StoreTest, a_record_that_comes_twice_is_there_once) {
+TEST_P(StoreTest, a_record_loaded_twice_is_stored_once) {
   define("a");
   submit("a");
   std::vector<RunRecord> twice = records(world());
@@ -132,7 +132,7 @@ TEST_P(StoreTest, a_record_that_comes_twice_is_there_once) {
   EXPECT_EQ(all(*other), all(world()));
 }
 
-TEST_P(StoreTest, a_store_in_use_is_not_poured) {
+TEST_P(StoreTest, a_store_with_running_runs_is_not_transferred) {
   define("a");
   submit("a");
   const NodeNumber node = enrol();
@@ -140,18 +140,18 @@ TEST_P(StoreTest, a_store_in_use_is_not_poured) {
   const domain::System system = world().clocks().system([] { return std::uint64_t{1}; });
   MemoryStore other(system);
   StoreSink sink(other);
-  EXPECT_EQ(error_of(pour(store(), sink)), Errc::conflict);
+  EXPECT_EQ(error_of(copy_store(store(), sink)), Errc::conflict);
   const auto third = GetParam().make();
   define_in(*third, "a");
   const auto refused = third->run(third->store().load(records(world())));
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code(), Errc::conflict) << "an owner is nowhere but there";
+  EXPECT_EQ(refused.error().code(), Errc::conflict) << "its owner exists only there";
   world().kill(node);
-  EXPECT_EQ(get(pour(store(), sink)).runs, 1U) << "of a dead node it is taken back first";
+  EXPECT_EQ(get(copy_store(store(), sink)).runs, 1U) << "runs of a dead node are taken back first";
 }
 
-TEST_P(StoreTest, what_contradicts_itself_is_refused) {
-  live();
+TEST_P(StoreTest, an_inconsistent_record_is_refused) {
+  make_run_of_every_kind();
   const auto other = GetParam().make();
   for (const char* const name : {"a", "b", "c"}) define_in(*other, name);
   const std::vector<RunRecord> sound = records(world());
@@ -172,7 +172,7 @@ TEST_P(StoreTest, what_contradicts_itself_is_refused) {
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.agent = "nobody"; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.output.head = "x"; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.tokens = -1; }));
-  EXPECT_TRUE(refused([](RunRecord& record) {  // there is no such change
+  EXPECT_TRUE(refused([](RunRecord& record) {  // not an allowed transition
     Event end = record.events[0];
     end.seq = record.run.seq = 2;
     end.state = record.run.state = RunState::succeeded;
@@ -198,7 +198,7 @@ TEST_P(StoreTest, a_key_that_is_taken_elsewhere_is_a_conflict) {
   EXPECT_NE(refused.error().what().find(twin.id), std::string::npos) << refused.error().what();
 }
 
-TEST_P(StoreTest, who_comes_to_a_session_that_is_there_waits_behind_it) {
+TEST_P(StoreTest, a_loaded_run_queues_behind_an_existing_session) {
   define("a");
   const std::string first = submit("a", [](NewRun& run) { run.session = "s"; });
   const std::string second = submit("a", [](NewRun& run) { run.session = "s"; });

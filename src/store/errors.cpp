@@ -4,15 +4,17 @@ namespace stint::store {
 
 Error no_such_run(const std::string& id) { return {Errc::invalid, "there is no run '" + id + "'"}; }
 Error no_such_agent(const std::string& name) { return {Errc::invalid, "there is no agent '" + name + "'"}; }
-Error waits_for_itself(const std::string& session, const std::string& above) {
+Error session_of_ancestor(const std::string& session, const std::string& above) {
   return {Errc::invalid, "session '" + session + "' is held by run '" + above +
                              "', which is above this one: each would wait for the other. Use another session"};
 }
 
-Error no_such_cursor(const std::string& text) { return {Errc::invalid, "'" + text + "' is no cursor of this feed"}; }
+Error no_such_cursor(const std::string& text) {
+  return {Errc::invalid, "'" + text + "' is not a cursor of this feed. Start without a cursor"};
+}
 
 Error cursor_ahead(const std::string& text) {
-  return {Errc::invalid, "'" + text + "' is after the newest event of this feed: begin anew, without a cursor"};
+  return {Errc::invalid, "cursor '" + text + "' is after the newest event of this feed. Start without a cursor"};
 }
 
 }  // namespace stint::store

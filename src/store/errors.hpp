@@ -1,4 +1,4 @@
-/// Errors that all stores give alike.
+/// Errors that all stores return with the same text.
 #pragma once
 
 #include "stint/error.hpp"
@@ -9,8 +9,8 @@ namespace stint::store {
 
 [[nodiscard]] Error no_such_run(const std::string& id);
 [[nodiscard]] Error no_such_agent(const std::string& name);
-/// Of a run that was asked into the session of a run above it.
-[[nodiscard]] Error waits_for_itself(const std::string& session, const std::string& above);
+/// A run was submitted into the session that one of its ancestors holds.
+[[nodiscard]] Error session_of_ancestor(const std::string& session, const std::string& above);
 [[nodiscard]] Error no_such_cursor(const std::string& text);
 [[nodiscard]] Error cursor_ahead(const std::string& text);
 

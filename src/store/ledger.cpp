@@ -1,10 +1,11 @@
 // Invariants
-// 1. Each change of a run raises its seq and leaves one event: save() does both, and nothing else writes a run, but
-//    report(), which changes only what the run has used.
-// 2. The oldest unfinished run of a session is its head, and no other is ready: promote() follows every end.
+// 1. Each change of a run raises its seq and writes one event: save() does both, and nothing else writes a run except
+//    report(), which changes only the run's use.
+// 2. The oldest unfinished run of a session is its head, and no other run of it is ready: promote() follows every
+//    end.
 // 3. Every change by an owner is checked against node, fence and state.
-// 4. What is added to a run's use is added to each of its families in the same step: count_use() does both.
-// 5. Times are the store's, but for deadlines; only what goes out is turned into wall time (ledger_time.cpp).
+// 4. Use that is added to a run is added to each of its families in the same step: count_use() does both.
+// 5. Times are the store's, except deadlines; only returned values are converted to wall time (ledger_time.cpp).
 #include "store/ledger.hpp"
 
 #include "store/errors.hpp"
@@ -77,7 +78,7 @@ Result<> Ledger::wake(RunRow& row, std::string cause) {
   return save(row, std::move(cause));
 }
 
-/// Ends it, or asks its owner to. Sessions are promoted by the caller, when it has ended all that it ends in one step.
+/// Ends the run, or asks its owner to. The caller promotes sessions after it has ended all runs of the step.
 Result<> Ledger::stop(RunRow& row, Stop stop) {
   Run& run = row.run;
   const bool running = run.state == RunState::running;

@@ -1,5 +1,5 @@
-/// The rules of a store on one machine, over rows that it does not keep itself. Each call is one step: it happens
-/// wholly or, if the rows fail, must be rolled back by the caller. What it means is said in store.hpp.
+/// The rules of a store on one machine, over rows that another class keeps. Each call is one step: it happens
+/// completely, or the caller must roll it back if the rows fail. The semantics are documented in store.hpp.
 #pragma once
 
 #include "store/rows.hpp"
@@ -29,7 +29,7 @@ class Ledger {
   Result<> leave(NodeNumber node);
   Result<std::vector<NodeState>> nodes() { return rows_.node_states(beat_time()); }
 
-  /// Takes its texts, and settle() those of the settlement.
+  /// Moves the texts out of `fresh`; settle() does the same with the settlement.
   Result<Accepted> enqueue(NewRun&& fresh);
   Result<std::vector<std::pair<std::string, domain::RunState>>> cancel(const std::string& id);
   Result<domain::RunState> resolve(const std::string& id, domain::Resolution how);
@@ -52,44 +52,44 @@ class Ledger {
   /// `place`: of a ready run, in the queue of its agent.
   Result<std::vector<Why>> why(const std::string& id, std::optional<std::int64_t> place);
   Result<std::uint64_t> prune(Duration older_than, std::uint32_t most);
-  /// No process has forgotten all that is old within `every`.
+  /// True if no process has completed a prune within `every`.
   Result<bool> is_prune_due(Duration every);
   Result<std::uint64_t> prune_if_due(Duration keep, Duration every, std::uint32_t most);
 
   Result<std::vector<AgentEntry>> agents();
-  /// False: it is here already.
+  /// False: the run exists already.
   Result<bool> load(const RunRecord& record);
 
-  // As people and other stores see it: wall times, and when it expires.
+  // Converts rows to the form that callers and other stores see: wall times and expiry.
   Result<Run> shown(RunRow row);
   Result<std::vector<Run>> shown(std::vector<RunRow> rows);
-  /// What the rows say is added to their records.
+  /// Adds the content of the rows to their records.
   Result<std::vector<RunRecord>> shown(std::vector<std::pair<RunRow, RunRecord>> rows);
   [[nodiscard]] std::vector<Event> shown(std::vector<Event> events) const;
   [[nodiscard]] const StoreClock& clock() const noexcept { return clock_; }
 
  private:
   [[nodiscard]] WallTime now() const { return clock_.now(); }
-  /// A node that sleeps with the store misses no beat.
+  /// A node that is suspended together with the store misses no heartbeat.
   [[nodiscard]] WallTime beat_time() const { return clock_.beat_time(); }
-  /// How long budgets of the agent's ready runs have stood still so far.
+  /// How long the budgets of the agent's ready runs have stood still so far.
   [[nodiscard]] Duration stood_still(const AgentRow& agent) const;
   [[nodiscard]] AwakeTime agents_clock(const AgentRow& agent) const;
-  /// After a limit of the agent was paused or resumed, or the agent has other limits.
+  /// Call it after a limit of the agent was paused or resumed, or the agent got other limits.
   Result<> note_pauses(const AgentRow& agent);
   Result<> note_pauses(LimitNumber limit);
-  /// Of pauses that are over, or in which the machine slept: while a pause is open across a sleep, its end is vague.
+  /// For pauses that have ended, or during which the machine slept: such a pause has no exact end.
   Result<> note_ends_of_pauses();
-  /// By the clock that a run in its state draws on its budget.
+  /// Switches the row to the clock that its state uses for the budget.
   Result<> choose_clock(RunRow& row);
   Result<std::optional<Duration>> budget_left(const RunRow& row);
-  /// The less of budget and deadline. None: it has neither.
+  /// The smaller of budget and deadline. None: it has neither.
   Result<std::optional<Duration>> time_left(const RunRow& row);
   Result<std::vector<RunRow>> expiring();
   Result<std::optional<Duration>> next_due();
   Result<RunRow> must_find(const std::string& id);
   Result<std::optional<RunRow>> find_owned(NodeNumber node, RunNumber run, std::int64_t fence);
-  /// Writes the row, and the event of its change. `owner`: who had it before.
+  /// Writes the row and the event of its change. `owner`: the previous owner.
   Result<> save(RunRow& row, std::string cause, std::optional<NodeNumber> owner = {}, std::string data = {});
   Result<> promote(const std::string& session);
   Result<> wake(RunRow& row, std::string cause);
@@ -98,30 +98,30 @@ class Ledger {
   Result<> widen(SetNumber set);
   Result<> resize(LimitRow& limit, std::optional<std::uint32_t> capacity);
   Result<> pause(const std::string& limit, std::optional<Duration> length, bool probed);
-  /// As the agent sees it. The turn of one that has nothing to start is over. Of what is held above the run in question
-  /// only a pause is seen.
+  /// The limit as seen by the agent. Ends the turn of an agent that has nothing to start. For a limit in `held_above`
+  /// only a pause applies.
   Result<domain::LimitLoad> view(const LimitMember& use, AgentNumber agent, const std::set<LimitNumber>& held_above);
   Result<std::int64_t> permits(const AgentRow& agent, std::uint32_t most, const std::set<LimitNumber>& held_above);
-  /// Another living node keeps it.
+  /// Whether the run is kept for another living node.
   Result<bool> is_kept(const RunRow& row, NodeNumber from);
-  /// Limits that running runs above it hold.
+  /// The limits that its running ancestors hold.
   Result<std::set<LimitNumber>> held_above(const RunRow& row);
   Result<SetNumber> set_without(SetNumber set, const std::set<LimitNumber>& limits);
-  /// What the node may start now, each with the set that it will hold.
+  /// The runs that the node may start now, each with the set that it will hold.
   Result<std::vector<RunRow>> first_ones(NodeNumber node, const AgentRow& agent, std::uint32_t most);
   Result<std::vector<RunRow>> named_one(NodeNumber node, const AgentRow& agent, const std::string& id);
   Result<Why> why_held(const RunRow& row);
-  /// None: this limit does not hold the run up.
+  /// None: this limit does not delay the run.
   Result<std::optional<Why>> why_limited(const RunRow& row, const LimitMember& member,
                                          const std::set<LimitNumber>& held_above);
   Result<std::vector<LimitHolder>> holders(LimitNumber limit, std::uint32_t most);
   Result<> add_claim(const RunRow& row, std::vector<Claim>& claims);
   Result<> check(const NewRun& fresh, const AgentRow& agent, std::optional<RunRow>& parent);
-  /// Fails if a run above it holds the session, so that each would wait for the other.
+  /// Fails if an ancestor holds the session: they would wait for each other.
   Result<> check_session(const std::string& session, const RunRow& parent);
   Result<> join_family(const std::string& head, RunNumber run);
   Result<> load_families(const std::vector<FamilyUse>& sums, RunNumber run);
-  /// What an attempt has used so far, all in all: the rest of it is added to the run and to its families.
+  /// `so_far` is the total of the attempt: adds the difference to the run and its families.
   Result<> count_use(RunRow& row, const Use& so_far);
 
   Rows& rows_;

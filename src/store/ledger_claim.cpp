@@ -1,4 +1,4 @@
-// Those members of Ledger that decide which runs may start, and hand them to nodes.
+// Members of Ledger: decide which runs may start, and assign them to nodes.
 #include "store/ledger.hpp"
 #include "store/moments.hpp"
 
@@ -32,7 +32,7 @@ Result<domain::LimitLoad> Ledger::view(const LimitMember& use, AgentNumber agent
   return limit;
 }
 
-/// How many runs of the agent may start now. Takes and gives back turns.
+/// How many runs of the agent may start now. Takes and returns turns.
 Result<std::int64_t> Ledger::permits(const AgentRow& agent, std::uint32_t most,
                                      const std::set<LimitNumber>& held_above) {
   STINT_TRY(std::vector<LimitMember> uses, rows_.limits_of(agent.set));
@@ -58,8 +58,8 @@ Result<std::int64_t> Ledger::permits(const AgentRow& agent, std::uint32_t most,
 
 Result<std::vector<Ready>> Ledger::ready(std::uint32_t most) {
   STINT_TRY(const std::vector<AgentRow> agents,
-            rows_.agents());                                      // before the limits: so all of theirs are there
-  STINT_TRY(const std::vector<LimitMember> all, rows_.limits());  // counted once, however many agents use them
+            rows_.agents());  // before the limits, so that every limit of these agents is read
+  STINT_TRY(const std::vector<LimitMember> all, rows_.limits());  // counted once for all agents
   std::map<LimitNumber, LimitMember> limits;
   for (const LimitMember& use : all) limits.emplace(use.limit.number, use);
   std::vector<Ready> found;
@@ -117,7 +117,7 @@ Result<bool> Ledger::is_kept(const RunRow& row, NodeNumber from) {
 
 Result<std::set<LimitNumber>> Ledger::held_above(const RunRow& row) {
   std::set<LimitNumber> limits;
-  for (RunNumber above = row.parent; above != 0;) {  // ends: a parent was there before its child
+  for (RunNumber above = row.parent; above != 0;) {  // terminates: a parent is older than its child
     STINT_TRY(const std::optional<RunRow> holder, rows_.run(above));
     if (!holder || holder->run.state != RunState::running) break;
     STINT_TRY(const Members members, rows_.members(holder->set));
@@ -142,7 +142,7 @@ Result<SetNumber> Ledger::set_without(SetNumber set, const std::set<LimitNumber>
 
 Result<std::vector<RunRow>> Ledger::first_ones(NodeNumber node, const AgentRow& agent, std::uint32_t most) {
   std::vector<RunRow> rows;
-  STINT_TRY(const bool any, rows_.has_ready(agent.number, node));  // who has nothing takes no turn
+  STINT_TRY(const bool any, rows_.has_ready(agent.number, node));  // an agent without ready runs takes no turn
   if (!any) return rows;
   STINT_TRY(const std::int64_t room, permits(agent, most, {}));
   if (room < 1) return rows;
@@ -190,7 +190,7 @@ Result<std::vector<Claim>> Ledger::claim(NodeNumber node, const std::string& age
     run.node = node;
     ++run.fence;
     ++run.attempt;
-    const bool first = !run.started_at;  // then its parent's budget may bound it, but its own begins now
+    const bool first = !run.started_at;  // the parent's budget may bound it, but its own begins now
     run.started_at = now();
     row.reported = {};
     STINT_CHECK(choose_clock(row));

@@ -1,4 +1,4 @@
-// Those members of Ledger that define agents, and size, pause and resume limits.
+// Members of Ledger: define agents; size, pause and resume limits.
 #include "store/ledger.hpp"
 #include "store/moments.hpp"
 
@@ -25,14 +25,14 @@ Result<> Ledger::define(const AgentEntry& entry) {
   AgentRow agent = known ? *known : AgentRow();
   Members members;
   for (const LimitUse& use : entry.limits) {
-    if (use.weight == 0) return fail(Errc::invalid, entry.name + ": a weight is at least 1");
+    if (use.weight == 0) return fail(Errc::invalid, entry.name + ": the weight must be at least 1");
     STINT_TRY(const LimitRow limit, rows_.limit(use.limit));
     members.emplace_back(limit.number, use.weight);
   }
   std::ranges::sort(members);
   const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
   if (std::ranges::adjacent_find(members, same) != members.end()) {
-    return fail(Errc::invalid, entry.name + ": a limit is named twice; name it once, with a weight");
+    return fail(Errc::invalid, entry.name + ": a limit is listed twice. List it once, with a weight");
   }
   Members before;
   if (known) {
@@ -47,7 +47,7 @@ Result<> Ledger::define(const AgentEntry& entry) {
 }
 
 Result<> Ledger::resize(const std::string& name, std::optional<std::uint32_t> capacity) {
-  if (capacity == 0U) return fail(Errc::invalid, name + ": a capacity is at least 1");
+  if (capacity == 0U) return fail(Errc::invalid, name + ": the capacity must be at least 1");
   STINT_TRY(LimitRow limit, rows_.limit(name));
   if (limit.capacity == capacity) return {};
   return resize(limit, capacity);
@@ -67,7 +67,7 @@ Result<> Ledger::resize(LimitRow& limit, std::optional<std::uint32_t> capacity) 
 Result<> Ledger::configure(const std::map<std::string, std::uint32_t>& capacities,
                            const std::vector<std::string>& agents) {
   for (const auto& [name, capacity] : capacities) {
-    if (capacity == 0) return fail(Errc::invalid, name + ": a capacity is at least 1");
+    if (capacity == 0) return fail(Errc::invalid, name + ": the capacity must be at least 1");
     STINT_TRY(LimitRow limit, rows_.limit(name));
     if (limit.configured == capacity) continue;
     limit.configured = capacity;

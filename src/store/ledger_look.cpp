@@ -1,4 +1,4 @@
-// The queries of Ledger: why a run waits, and how limits stand.
+// The queries of Ledger: why a run waits, and the state of limits.
 #include "store/ledger.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ Result<std::vector<LimitState>> Ledger::limits(std::uint32_t listed) {
   return found;
 }
 
-/// Of a run that is not ready.
+/// For a run that is not ready.
 Result<Why> Ledger::why_held(const RunRow& row) {
   const Run& run = row.run;
   Why why;
@@ -108,7 +108,7 @@ Result<std::vector<Why>> Ledger::why(const std::string& id, std::optional<std::i
   }
   STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
   STINT_TRY(const std::vector<LimitMember> members, rows_.limits_of(agent ? agent->set : 0));
-  std::set<LimitNumber> above;  // only a run that is claimed by its id does not wait for these
+  std::set<LimitNumber> above;  // these limits do not delay a run that is claimed by its id
   if (row.kept_for) {
     STINT_TRY(above, held_above(row));
   }

@@ -1,9 +1,8 @@
-// Those members of Ledger that write what the owner of a run says: its end, and what comes before.
+// Members of Ledger: record what the owner of a run reports, and its settlement.
 #include "store/ledger.hpp"
 #include "store/moments.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace stint::store {
 namespace {
@@ -11,14 +10,6 @@ namespace {
 using domain::Hold;
 using domain::RunState;
 using domain::Settle;
-
-/// Full jitter.
-Duration backoff(const AgentEntry& agent, std::uint32_t attempt, std::uint64_t random) {
-  const double most = std::min(static_cast<double>(agent.backoff_cap.count()),
-                               std::ldexp(static_cast<double>(agent.backoff_base.count()),
-                                          static_cast<int>(std::min<std::uint32_t>(attempt, 20))));
-  return Duration(static_cast<Duration::rep>(most * (static_cast<double>(random >> 11U) * 0x1p-53)));
-}
 
 }  // namespace
 
@@ -34,7 +25,7 @@ Result<> Ledger::widen(SetNumber set) {
 Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
   const Settle settle = settlement.settle;
   STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
-  if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' is not there");
+  if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' does not exist in the store");
   Run& run = row.run;
   const WallTime at = now();
   const bool park = settle == Settle::park;
@@ -42,7 +33,7 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
       settlement.park_for ? std::optional(later(at, *settlement.park_for)) : std::nullopt;
   WallTime again = at;
   if (settle == Settle::retry) {
-    again = later(at, std::max(settlement.retry_after, backoff(agent->entry, run.attempt, system_.random())));
+    again = later(at, settlement.retry_after);
   }
   domain::SettleFacts facts;
   facts.settle = settle;
@@ -61,7 +52,7 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
   const bool retry = next == RunState::queued && settle == Settle::retry, parked = next == RunState::parked;
   const auto owner = std::exchange(run.node, std::nullopt);
   run.state = next;
-  if (!settlement.error.empty() || next == RunState::succeeded) {  // what failed before it succeeded is in its events
+  if (!settlement.error.empty() || next == RunState::succeeded) {  // a failure before the success stays in the events
     run.error = std::move(settlement.error);
   } else if (settle == Settle::lost) {
     if (std::string why = domain::error_of_loss(next, run.lost + 1); !why.empty()) run.error = std::move(why);

@@ -1,4 +1,4 @@
-// Those members of Ledger that accept runs.
+// Members of Ledger: accept runs.
 #include "domain/run_id.hpp"
 #include "store/errors.hpp"
 #include "store/ledger.hpp"
@@ -16,8 +16,9 @@ using domain::Stop;
 }  // namespace
 
 Result<> Ledger::check(const NewRun& fresh, const AgentRow& agent, std::optional<RunRow>& parent) {
-  if (!domain::is_run_id(fresh.id)) return fail(Errc::invalid, "'" + fresh.id + "' is no id of a run");
-  if (std::abs(fresh.priority) > domain::kPriorityMax) return fail(Errc::invalid, "a priority is from -1000 to 1000");
+  if (!domain::is_run_id(fresh.id)) return fail(Errc::invalid, "'" + fresh.id + "' is not a run id");
+  if (std::abs(fresh.priority) > domain::kPriorityMax)
+    return fail(Errc::invalid, "the priority must be between -1000 and 1000");
   STINT_TRY(const bool full, rows_.has_queued(agent.number, agent.entry.queued_max));
   if (full) return fail(Error(Errc::full, Retry::safe, "the queue of '" + fresh.agent + "' is full"));
   if (fresh.parent.empty()) return {};
@@ -57,7 +58,7 @@ Result<Accepted> Ledger::enqueue(NewRun&& fresh) {
   if (fresh.deadline_in) run.deadline = sooner(run.deadline, later(clock_.wall(), *fresh.deadline_in));
   if (parent) {
     if (parent->run.deadline) run.deadline = sooner(run.deadline, *parent->run.deadline);
-    row.budget_until = parent->budget_until;  // of a running parent: not of its agent's clock
+    row.budget_until = parent->budget_until;  // a running parent's budget does not use its agent's clock
   }
   run.created_at = at;
   if (fresh.delay > Duration::zero()) run.not_before = due;
@@ -82,14 +83,14 @@ Result<Accepted> Ledger::enqueue(NewRun&& fresh) {
   return Accepted{std::move(fresh.id), true};
 }
 
-/// An ancestor that has ended holds nothing, and waits for nothing that is below it: the search ends there. One that is
-/// parked, in doubt or queued again still holds its session, and may go on and wait.
+/// A finished ancestor holds nothing and waits for no descendant: the search ends there. One that is parked, in doubt
+/// or queued again still holds its session, and may continue and wait.
 Result<> Ledger::check_session(const std::string& session, const RunRow& parent) {
-  if (session == parent.run.session) return fail(waits_for_itself(session, parent.run.id));
-  for (RunNumber above = parent.parent; above != 0;) {  // ends: a parent was there before its child
+  if (session == parent.run.session) return fail(session_of_ancestor(session, parent.run.id));
+  for (RunNumber above = parent.parent; above != 0;) {  // terminates: a parent is older than its child
     STINT_TRY(const std::optional<RunRow> row, rows_.run(above));
     if (!row || domain::is_finished(row->run.state)) break;
-    if (session == row->run.session) return fail(waits_for_itself(session, row->run.id));
+    if (session == row->run.session) return fail(session_of_ancestor(session, row->run.id));
     above = row->parent;
   }
   return {};

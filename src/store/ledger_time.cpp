@@ -1,4 +1,4 @@
-// Those members of Ledger that know its clocks: which budget is drawn by which, and how times look from outside.
+// Members of Ledger: its clocks, which clock measures which budget, and conversion of times for callers.
 #include "store/ledger.hpp"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ bool is_ready(const Run& run) { return run.state == RunState::queued && run.hold
 
 // ---- budgets -------------------------------------------------------------------------------------------------------
 
-/// The end of a pause is a moment of real time. If the machine slept since the pause began, nobody knows when: the end
-/// is then taken for as late as it can have been by the clock of budgets, in favour of the runs.
+/// The end of a pause is a moment of real time. If the machine slept during the pause, its end by the budget clock is
+/// unknown: it is taken as late as possible, in favour of the runs.
 Duration Ledger::stood_still(const AgentRow& agent) const {
   const Standstill& still = agent.standstill;
   if (!still.paused) return still.total;
@@ -85,7 +85,7 @@ Result<> Ledger::choose_clock(RunRow& row) {
   const bool ready = is_ready(row.run);
   if (std::exchange(row.by_agents_clock, ready) == ready || !row.budget_until) return {};
   STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
-  if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' is not there");
+  if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' does not exist in the store");
   const milliseconds stood = up(stood_still(*agent));
   *row.budget_until += ready ? -stood : stood;
   return {};
@@ -95,7 +95,7 @@ Result<std::optional<Duration>> Ledger::budget_left(const RunRow& row) {
   if (!row.budget_until) return std::nullopt;
   if (!row.by_agents_clock) return *row.budget_until - clock_.awake();
   STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
-  if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' is not there");
+  if (!agent) return fail(Errc::failed, "the agent of run '" + row.run.id + "' does not exist in the store");
   return *row.budget_until - agents_clock(*agent);
 }
 
@@ -145,7 +145,7 @@ Result<std::optional<Duration>> Ledger::next_due() {
   return next;
 }
 
-// ---- from outside --------------------------------------------------------------------------------------------------
+// ---- for callers ---------------------------------------------------------------------------------------------------
 
 Result<Run> Ledger::shown(RunRow row) {
   STINT_TRY(std::optional<Duration> left, budget_left(row));

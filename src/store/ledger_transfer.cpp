@@ -1,4 +1,4 @@
-// Those members of Ledger that hand runs to another store, or take them from one.
+// Members of Ledger: transfer runs to and from another store.
 #include "store/errors.hpp"
 #include "store/ledger.hpp"
 #include "store/record.hpp"
@@ -73,7 +73,7 @@ Result<bool> Ledger::load(const RunRecord& record) {
     STINT_TRY(const std::optional<RunRow> head, rows_.head_of(record.run.session));
     behind = head.has_value();
   }
-  row.run.state = RunState::queued;  // the rest is written over it: a run comes into being queued
+  row.run.state = RunState::queued;  // add() creates queued runs; the rest is written over it
   row.run.hold = Hold::none;
   row.run.seq = 1;
   STINT_TRY(row.run.number, rows_.add(row, record.run.input));

@@ -1,4 +1,4 @@
-// Those members of Ledger that see to families, and that forget what is old.
+// Members of Ledger: families, and deletion of old runs.
 #include "store/ledger.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ Result<> Ledger::join_family(const std::string& head, RunNumber run) {
   return rows_.join(family->number, run);
 }
 
-/// The whole sum comes with the first of its runs; the others only join.
+/// The first loaded run of a family brings the whole sum; the others only join.
 Result<> Ledger::load_families(const std::vector<FamilyUse>& sums, RunNumber run) {
   for (const FamilyUse& sum : sums) {
     STINT_TRY(std::optional<FamilyRow> family, rows_.family(sum.head));
@@ -90,7 +90,7 @@ Result<std::uint64_t> Ledger::prune_if_due(Duration keep, Duration every, std::u
   STINT_TRY(const bool due, is_prune_due(every));
   if (!due) return 0;
   STINT_TRY(const std::uint64_t forgotten, prune(keep, most));
-  if (forgotten == most) return forgotten;  // there may be more: it stays due
+  if (forgotten == most) return forgotten;  // there may be more: the prune stays due
   STINT_CHECK(rows_.sweep_nodes());
   STINT_CHECK(rows_.put_pruned_at(now()));
   return forgotten;

@@ -1,4 +1,4 @@
-// The queries of MemoryRows: members that change nothing.
+// The queries of MemoryRows: they change nothing.
 #include "domain/run_id.hpp"
 #include "store/brief_text.hpp"
 #include "store/column_codec.hpp"
@@ -47,7 +47,7 @@ Result<std::optional<RunRow>> MemoryRows::find(const std::string& id) {
   if (id.empty() || first == ids_.end() || !first->first.starts_with(id)) return std::nullopt;
   const auto second = std::next(first);
   if (first->first != id && second != ids_.end() && second->first.starts_with(id)) {
-    return fail(Errc::invalid, "more than one run begins with '" + id + "'");
+    return fail(Errc::invalid, "several runs have ids that begin with '" + id + "'. Use more characters of the id");
   }
   const Entry& entry = runs_.at(first->second);
   RunRow row = entry.row;
@@ -113,8 +113,7 @@ Result<Output> MemoryRows::output(const std::string& id) {
   return found->output;
 }
 
-/// A kept run has a place in one line with all others; of the others no kept one is counted, as no other node may take
-/// it.
+/// A kept run has its place among all others. For the others no kept run is counted, as no other node may claim it.
 Result<std::optional<std::int64_t>> MemoryRows::place(const std::string& id, std::int64_t most) {
   STINT_TRY(const Entry* const found, must_find(id));
   const RunRow& row = found->row;

@@ -295,7 +295,7 @@ Result<std::optional<RunRow>> MemoryRows::run_of_key(AgentNumber agent, std::str
   return found == keys_.end() ? std::nullopt : std::optional(runs_.at(found->second).row);
 }
 
-/// Whether a living node other than `from` keeps the run to itself.
+/// Whether the run is kept for a living node other than `from`.
 bool MemoryRows::is_kept(std::optional<NodeNumber> keeper, std::optional<NodeNumber> from) const {
   return keeper && keeper != from && nodes_.contains(*keeper);
 }
@@ -427,7 +427,7 @@ Result<> MemoryRows::add_event(EventRow&& event) {
   if (event.run != 0) {
     std::vector<std::int64_t>& events = runs_.at(event.run).events;
     events.push_back(number);
-    STINT_ASSERT(event.seq == std::ssize(events));  // without gaps, and none twice
+    STINT_ASSERT(event.seq == std::ssize(events));  // no gaps, no duplicates
   }
   events_.emplace_hint(events_.end(), number, std::move(event));
   return {};

@@ -1,6 +1,6 @@
-/// Rows in memory: plain values in ordered containers, copied in and out; nothing fails and nothing survives the
-/// process. This is what the other stores are compared with, so it is written to be obviously right: a run is in each
-/// index that its row says, put() takes the old row out of all indexes and enters the new one.
+/// Rows in memory: plain values in ordered containers, copied in and out. No call fails, and nothing survives the
+/// process. The other stores are compared with this one, so it is written to be obviously right: put() removes the
+/// old row from all indexes and enters the new one.
 #pragma once
 
 #include "store/rows.hpp"
@@ -74,19 +74,19 @@ class MemoryRows final : public Rows {
   Result<std::optional<WallTime>> pruned_at() override { return pruned_at_; }
   Result<> put_pruned_at(WallTime at) override;
 
-  // Queries of the store; with input and result as far as they are wanted.
+  // Queries of the store; they include input and result if asked.
   Result<std::optional<RunRow>> find(const std::string& id_or_prefix);
   [[nodiscard]] std::vector<RunRow> list(const Filter& filter) const;
   [[nodiscard]] std::vector<RunRow> with_key(const std::string& agent, const std::string& key) const;
   Result<std::vector<Event>> events(const std::string& id, std::int64_t after, std::uint32_t most);
   Result<FeedPage> feed(const std::string& cursor, std::uint32_t most);
   Result<Output> output(const std::string& id);
-  /// From 1; none if it is not ready.
+  /// From 1; none if the run is not ready.
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   [[nodiscard]] Stats stats() const;
   [[nodiscard]] std::vector<QueueState> queues() const;
   [[nodiscard]] std::vector<Spent> spent(WallTime since) const;
-  /// Events, families and output are in the record, all else in the row.
+  /// The record contains events, families and output; the row contains the rest.
   [[nodiscard]] std::vector<std::pair<RunRow, RunRecord>> dump(RunNumber after, std::uint32_t most) const;
 
  private:
@@ -105,14 +105,14 @@ class MemoryRows final : public Rows {
     FamilyRow row;
     std::size_t runs = 0;
   };
-  /// Runs by a key and then by their number.
+  /// Runs by a key, then by their number.
   template <class Key>
   using Index = std::set<std::pair<Key, RunNumber>>;
   using ReadyKey = std::tuple<AgentNumber, std::int64_t, RunNumber>;  // agent, rank, run
 
   void enter(const RunRow& row);
   void take_out(const RunRow& row);
-  /// Calls `edit(index, key)` for each index of the kind Index that a run with this row belongs to.
+  /// Calls `edit(index, key)` for each index of kind Index that contains a run with this row.
   template <class Edit>
   void edit_indexes(const RunRow& row, Edit edit);
   [[nodiscard]] const Entry* find_entry(std::string_view id) const;
@@ -122,7 +122,7 @@ class MemoryRows final : public Rows {
   [[nodiscard]] std::optional<std::uint32_t> weight_in(SetNumber set, LimitNumber limit) const;
   [[nodiscard]] LimitMember member_of(const LimitRow& limit, std::uint32_t weight) const;
   [[nodiscard]] Event event_of(const EventRow& row) const;
-  /// Of the index, from `key` on while the key matches; in their order.
+  /// The entries of the index from `key` on while the key matches, in order.
   template <class Key>
   [[nodiscard]] std::vector<RunRow> rows_with(const Index<Key>& index, const Key& key) const;
   template <class Time>
@@ -144,15 +144,15 @@ class MemoryRows final : public Rows {
   // Indexes of runs_.
   std::map<std::string, RunNumber, std::less<>> ids_;
   std::map<std::pair<std::string, AgentNumber>, RunNumber> keys_;
-  std::map<ReadyKey, std::optional<NodeNumber>> ready_;  // with their keepers
-  std::map<AgentNumber, std::size_t> queued_;            // how many
+  std::map<ReadyKey, std::optional<NodeNumber>> ready_;  // with the nodes they are kept for
+  std::map<AgentNumber, std::size_t> queued_;            // number of queued runs
   std::map<SetNumber, std::set<RunNumber>> holding_;     // running runs by the set they were claimed with
   Index<NodeNumber> owned_;
   Index<RunNumber> children_;
   Index<std::string> unfinished_;  // by session
   Index<std::string> parked_;      // by limit
   Index<WallTime> asleep_, deadlines_, finished_;
-  Index<AwakeTime> budgets_;  // but not of the ready
+  Index<AwakeTime> budgets_;  // excludes ready runs
   Index<std::pair<AgentNumber, AwakeTime>> ready_budgets_;
 
   std::int64_t last_event_ = 0;

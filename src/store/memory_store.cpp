@@ -8,19 +8,19 @@ Task<Result<>> MemoryStore::define(std::vector<AgentEntry> agents) {
 }
 
 Task<Result<>> MemoryStore::resize(std::string limit, std::optional<std::uint32_t> capacity) {
-  co_return ring(ledger_.resize(limit, capacity));
+  co_return notify(ledger_.resize(limit, capacity));
 }
 
 Task<Result<>> MemoryStore::configure(std::map<std::string, std::uint32_t> capacities,
                                       std::vector<std::string> agents) {
-  co_return ring(ledger_.configure(capacities, agents));
+  co_return notify(ledger_.configure(capacities, agents));
 }
 
 Task<Result<>> MemoryStore::pause(std::string limit, std::optional<Duration> length) {
   co_return ledger_.pause(limit, length);
 }
 
-Task<Result<std::uint64_t>> MemoryStore::resume(std::string limit) { co_return ring(ledger_.resume(limit)); }
+Task<Result<std::uint64_t>> MemoryStore::resume(std::string limit) { co_return notify(ledger_.resume(limit)); }
 
 Task<Result<std::vector<LimitState>>> MemoryStore::limits(std::uint32_t listed) { co_return ledger_.limits(listed); }
 
@@ -30,7 +30,7 @@ Task<Result<Beat>> MemoryStore::beat(NodeNumber node) { co_return ledger_.beat(n
 
 Task<Result<>> MemoryStore::drain(NodeNumber node) { co_return ledger_.drain(node); }
 
-Task<Result<>> MemoryStore::leave(NodeNumber node) { co_return ring(ledger_.leave(node)); }
+Task<Result<>> MemoryStore::leave(NodeNumber node) { co_return notify(ledger_.leave(node)); }
 
 Task<Result<std::vector<NodeState>>> MemoryStore::nodes() { co_return ledger_.nodes(); }
 
@@ -38,18 +38,18 @@ Task<Result<std::vector<Result<Accepted>>>> MemoryStore::enqueue(std::vector<New
   std::vector<Result<Accepted>> answers;
   answers.reserve(runs.size());
   for (NewRun& run : runs) answers.push_back(ledger_.enqueue(std::move(run)));
-  co_return ring(std::move(answers));
+  co_return notify(std::move(answers));
 }
 
 Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> MemoryStore::cancel(std::string id) {
-  co_return ring(ledger_.cancel(id));
+  co_return notify(ledger_.cancel(id));
 }
 
 Task<Result<domain::RunState>> MemoryStore::resolve(std::string id, domain::Resolution how) {
-  co_return ring(ledger_.resolve(id, how));
+  co_return notify(ledger_.resolve(id, how));
 }
 
-Task<Result<>> MemoryStore::answer(std::string id) { co_return ring(ledger_.answer(id)); }
+Task<Result<>> MemoryStore::answer(std::string id) { co_return notify(ledger_.answer(id)); }
 
 Task<Result<std::vector<Ready>>> MemoryStore::ready(std::uint32_t most) { co_return ledger_.ready(most); }
 
@@ -67,7 +67,7 @@ Task<Result<std::vector<std::optional<domain::RunState>>>> MemoryStore::settle(N
     STINT_CO_TRY(const auto state, ledger_.settle(node, std::move(settlement)));
     states.push_back(state);
   }
-  co_return ring(std::move(states));
+  co_return notify(std::move(states));
 }
 
 Task<Result<bool>> MemoryStore::mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) {
@@ -84,7 +84,7 @@ Task<Result<bool>> MemoryStore::append_output(NodeNumber node, RunNumber run, st
 }
 
 Task<Result<bool>> MemoryStore::answered(NodeNumber node, RunNumber run, std::int64_t fence) {
-  co_return ring(ledger_.answered(node, run, fence));
+  co_return notify(ledger_.answered(node, run, fence));
 }
 
 Task<Result<std::optional<std::vector<FamilyUse>>>> MemoryStore::report(NodeNumber node, RunNumber run,
@@ -162,7 +162,7 @@ Task<Result<std::uint64_t>> MemoryStore::load(std::vector<RunRecord> records) {
     STINT_CO_TRY(const bool fresh, ledger_.load(record));
     if (fresh) ++added;
   }
-  co_return ring(added);
+  co_return notify(added);
 }
 
 Task<Result<std::vector<std::string>>> MemoryStore::check() { co_return std::vector<std::string>(); }

@@ -1,4 +1,4 @@
-/// The store without a disk: for simulations and tests, and as the model that the others are compared with.
+/// The store without a disk: for simulations and tests, and as the model with which the others are compared.
 #pragma once
 
 #include "stint/notification.hpp"
@@ -61,9 +61,9 @@ class MemoryStore : public Store {
   [[nodiscard]] Schema schema() const override { return {.found = 1, .now = 1}; }
 
  private:
-  /// After what may have made something ready.
+  /// For calls that may make a run ready.
   template <class T>
-  T ring(T result) {
+  T notify(T result) {
     notification_.notify();
     return result;
   }

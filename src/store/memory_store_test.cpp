@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(Memory, ClockTest,
                          testing::Values(WorldMaker{"memory", [] { return std::make_unique<MemoryWorld>(); }}),
                          world_name);
 
-TEST(Ledger, nested_runs_make_a_set_of_limits_once) {
+TEST(Ledger, nested_runs_create_a_set_of_limits_once) {
   const domain::System system{.wall_now = [] { return WallTime(); }, .random = [] { return std::uint64_t{0}; }};
   MemoryRows rows;
   Ledger ledger(rows, system);
@@ -48,11 +48,11 @@ TEST(Ledger, nested_runs_make_a_set_of_limits_once) {
     run.id = id;
     ASSERT_TRUE(ledger.enqueue(NewRun(run)));
     EXPECT_EQ(ledger.claim(node, "both", 1, id)->size(), 1U);
-    EXPECT_EQ(rows.sets_with(rows.limit("two")->number)->size(), 2U) << "the agent's, and one";
+    EXPECT_EQ(rows.sets_with(rows.limit("two")->number)->size(), 2U) << "the agent's, and one more";
   }
 }
 
-TEST(MemoryRows, what_is_forgotten_in_the_middle_of_the_feed_is_not_missed) {
+TEST(MemoryRows, a_feed_continues_past_deleted_events) {
   WallTime now(std::chrono::hours(1));
   const domain::System system{.wall_now = [&] { return now; }, .random = [] { return std::uint64_t{0}; }};
   MemoryRows rows;
@@ -80,7 +80,7 @@ TEST(MemoryRows, what_is_forgotten_in_the_middle_of_the_feed_is_not_missed) {
   }
   const FeedPage whole = rows.feed("", 100).value();
   ASSERT_EQ(whole.events.size(), 1U + 8 + 6 * 2);
-  for (const char last : std::string_view("bcdefg")) {  // in the order in which they ended
+  for (const char last : std::string_view("bcdefg")) {  // in the order of their ends
     ASSERT_EQ(ledger.prune(Duration::zero(), 1).value(), 1U);
     std::vector<std::string> expected;
     for (const Event& event : whole.events) {
@@ -93,7 +93,7 @@ TEST(MemoryRows, what_is_forgotten_in_the_middle_of_the_feed_is_not_missed) {
     }
     EXPECT_EQ(told, expected);
     EXPECT_EQ(rows.stats().events, expected.size());
-    for (const Event& event : whole.events) {  // also after one that is gone
+    for (const Event& event : whole.events) {  // also after a deleted one
       const FeedPage next = rows.feed(event.cursor, 1).value();
       const auto at = std::ranges::find_if(
           expected, [&](const std::string& each) { return std::stoi(each) > std::stoi(event.cursor); });

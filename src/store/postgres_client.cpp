@@ -4,18 +4,10 @@
 
 namespace stint::store {
 
-/// Doubles; between half and the whole of it, so that a fleet does not come back at once.
-Duration PostgresClient::backoff(int failures) const {
-  const Duration whole = std::min(kBackoffCap, kBackoffBase * (1 << std::min(failures, 10)));
-  if (!options_.random) return whole;
-  const double share = static_cast<double>(options_.random() >> 11U) * 0x1p-53;
-  return whole / 2 + Duration(static_cast<Duration::rep>(static_cast<double>((whole / 2).count()) * share));
-}
-
-/// Tries until there is one; who waits has a deadline. What can't get better is told at once.
+/// Retries until connected; the caller sets the deadline. Fails at once on an error that a retry cannot fix.
 Task<Result<>> PostgresClient::connect() {
   connection_.reset();
-  for (int failures = 0;; ++failures) {
+  for (std::uint32_t failures = 1;; ++failures) {
     auto fresh = co_await PostgresConnection::open(reactor_, url_);
     if (fresh) {
       connection_ = std::move(*fresh);
@@ -24,7 +16,8 @@ Task<Result<>> PostgresClient::connect() {
     }
     last_error_ = fresh.error();
     if (fresh.error() != Errc::unavailable) co_return fail(std::move(fresh.error()));
-    co_await sleep_for(backoff(failures));
+    const std::uint64_t random = options_.random ? options_.random() : ~std::uint64_t{0};
+    co_await sleep_for(backoff(kBackoff, failures, random));
   }
 }
 
@@ -50,7 +43,7 @@ Task<Result<PostgresRows>> PostgresClient::run(std::string_view sql, Parameters 
                                      attempt(sql, parameters, repeat, guard, begun));
   if (rows || rows.error() != Errc::timed_out) co_return std::move(rows);
   Error late(Errc::unavailable, begun && repeat != Repeat::always ? Retry::unknown : Retry::safe,
-             begun ? "PostgreSQL did not answer in time" : "there was no connection to PostgreSQL in time");
+             begun ? "PostgreSQL did not answer in time" : "no connection to PostgreSQL was made in time");
   if (last_error_ && !begun) late = std::move(late).because(*last_error_);
   co_return fail(std::move(late));
 }

@@ -1,8 +1,9 @@
-/// A connection to PostgreSQL that is made anew when it is lost; statements take turns on it, first come, first served.
-/// Each has a bounded time in all, for its turn, a connection and the answer: `patience`. Own thread only; must be at
-/// rest when it is destroyed.
+/// A connection to PostgreSQL that reconnects when it is lost. Statements take turns on it in FIFO order. `patience`
+/// bounds the total time of a statement: its turn, the connection and the answer. Own thread only; no statement may
+/// be under way when it is destroyed.
 #pragma once
 
+#include "stint/retry_core.hpp"
 #include "stint/semaphore.hpp"
 #include "stint/since_boot.hpp"
 #include "store/postgres_connection.hpp"
@@ -12,29 +13,30 @@
 namespace stint::store {
 
 struct PostgresOptions {
-  Duration lease = std::chrono::seconds(15);     ///< of a node, from its last beat
+  Duration lease = std::chrono::seconds(15);     ///< of a node, from its last heartbeat
   Duration patience = std::chrono::seconds(10);  ///< for one statement
   Duration migration = std::chrono::minutes(5);  ///< for all that open() does
-  std::function<std::uint64_t()> random;         ///< for the back-off of a fleet that lost its server; none: no jitter
-  std::function<Duration()> since_boot = stint::since_boot;  ///< by which it knows that its own leases are over
-  std::function<Duration()> elapsed = stint::since_boot;     ///< by which it knows that the database's clock has jumped
+  std::function<std::uint64_t()>
+      random;  ///< jitter for the back-off of a fleet that lost its server; none: the longest wait
+  std::function<Duration()> since_boot = stint::since_boot;  ///< measures the ends of this node's own leases
+  std::function<Duration()> elapsed = stint::since_boot;     ///< detects jumps of the database's clock
 };
 
 class PostgresClient {
  public:
-  static constexpr Duration kBackoffBase = std::chrono::milliseconds(50), kBackoffCap = std::chrono::seconds(2);
+  static constexpr BackoffRange kBackoff{.base = std::chrono::milliseconds(50), .cap = std::chrono::seconds(2)};
   static constexpr int kRepeatsMax = 3;
 
-  /// When a statement may be repeated by itself.
+  /// When the client repeats a statement by itself.
   enum class Repeat : std::uint8_t {
     if_not_done,  ///< it was rolled back, or never began
-    always,       ///< it only looks, or twice is as good as once
+    always,       ///< it only reads, or is idempotent
   };
 
   PostgresClient(Reactor& reactor, std::string name, std::string url, PostgresOptions options)
       : reactor_(reactor), url_(std::move(url)), options_(std::move(options)), turn_(std::move(name), 1) {}
 
-  /// `sql` is a literal. `guard` is asked at the last moment before each sending, and may refuse.
+  /// `sql` is a literal. `guard` is called directly before each sending, and may refuse.
   using Guard = std::function<Result<>()>;
   Task<Result<PostgresRows>> run(std::string_view sql, Parameters parameters, Repeat repeat = Repeat::if_not_done,
                                  Guard guard = {});
@@ -43,7 +45,6 @@ class PostgresClient {
   Task<Result<PostgresRows>> attempt(std::string_view sql, Parameters& parameters, Repeat repeat, const Guard& guard,
                                      bool& begun);
   Task<Result<>> connect();
-  Duration backoff(int failures) const;
 
   Reactor& reactor_;
   const std::string url_;

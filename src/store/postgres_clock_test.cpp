@@ -1,4 +1,4 @@
-// Sleep, clocks that jump, and waiting for work.
+// Sleep, jumps of clocks, and waiting for work.
 #include "stint/combinators.hpp"
 #include "store/postgres_world.hpp"
 #include "store_sql_postgres_test.hpp"
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 using domain::RunState;
 namespace query = postgres_test::query;
 
-/// A store, and another one of another machine on the same database.
+/// Two stores of two machines on the same database.
 class TwoMachines : public testing::Test {
  protected:
   void SetUp() override {
@@ -67,8 +67,8 @@ class TwoMachines : public testing::Test {
 using PostgresClock = TwoMachines;
 using PostgresWait = TwoMachines;
 
-TEST_F(PostgresClock, after_two_hours_asleep_nothing_is_written_by_who_has_lost_its_lease) {
-  world().script(query::settle_without_fence);  // so that nothing else would keep it from being taken
+TEST_F(PostgresClock, after_two_hours_asleep_a_node_without_lease_writes_nothing) {
+  world().script(query::settle_without_fence);  // so that nothing but the lease prevents it
   const std::string id = submit(store());
   const NodeNumber sleeper = get(store().enrol("sleeper"));
   const Claim claim = claim_one(store(), sleeper);
@@ -82,22 +82,22 @@ TEST_F(PostgresClock, after_two_hours_asleep_nothing_is_written_by_who_has_lost_
   expect_refused(store().claim(sleeper, "a", 1));
   EXPECT_FALSE(get(store().beat(sleeper)).alive);
   const store::Run run = get(store().find(id)).value_or(store::Run());
-  EXPECT_EQ(run.state, RunState::running) << "of its new owner";
+  EXPECT_EQ(run.state, RunState::running) << "the state of its new owner";
   EXPECT_FALSE(run.unsafe);
   EXPECT_EQ(get(store().output(id)).bytes, 0U);
 }
 
-TEST_F(PostgresClock, a_sleeper_whom_nobody_missed_goes_on_after_a_beat) {
+TEST_F(PostgresClock, a_sleeping_node_that_was_not_buried_continues_after_a_heartbeat) {
   submit(store());
   const NodeNumber sleeper = get(store().enrol("sleeper"));
   const Claim claim = claim_one(store(), sleeper);
   world().advance(2h);
-  EXPECT_EQ(succeed(sleeper, claim).error(), Errc::closed) << "it can't know";
+  EXPECT_EQ(succeed(sleeper, claim).error(), Errc::closed) << "it cannot know";
   EXPECT_TRUE(get(store().beat(sleeper)).alive);
   EXPECT_EQ(succeed(sleeper, claim).value(), RunState::succeeded);
 }
 
-TEST_F(PostgresClock, a_database_whose_clock_jumps_takes_no_run_from_a_live_node_and_still_finds_the_dead) {
+TEST_F(PostgresClock, a_jump_of_the_databases_clock_buries_only_dead_nodes) {
   submit(store());
   submit(store());
   const NodeNumber live = get(store().enrol("live")), dead = get(store().enrol("dead"));
@@ -119,10 +119,9 @@ TEST_F(PostgresClock, a_database_whose_clock_jumps_takes_no_run_from_a_live_node
   EXPECT_EQ(succeed(live, claim).value(), RunState::succeeded);
 }
 
-// ---- a clock that jumps: what every store promises is in conformance_clock_test.cpp
-// ----------------------------------
+// ---- jumps of the clock: the promises of every store are in conformance_clock_test.cpp -----------------------------
 
-TEST_F(PostgresClock, two_machines_that_see_one_jump_make_up_for_it_once) {
+TEST_F(PostgresClock, two_machines_that_see_one_jump_correct_it_once) {
   const auto ahead = [&] { return Duration(std::chrono::milliseconds(world().sql(query::store_clock).number(0, 0))); };
   const auto moved = [&] { return world().sql(query::store_clock).number(0, 1); };
   world().jump(24h);
@@ -137,10 +136,10 @@ TEST_F(PostgresClock, two_machines_that_see_one_jump_make_up_for_it_once) {
   EXPECT_EQ(moved(), 2);
   world().jump(1s);
   get(store().tick());
-  EXPECT_EQ(moved(), 2) << "that may be anything";
+  EXPECT_EQ(moved(), 2) << "any number may follow";
 }
 
-TEST_F(PostgresClock, a_process_that_starts_in_the_moment_of_a_jump_does_not_take_back_what_others_make_of_it) {
+TEST_F(PostgresClock, a_process_that_starts_during_a_jump_does_not_undo_its_correction) {
   NewRun run;
   run.id = "cccccccccccc";
   run.agent = "a";
@@ -155,14 +154,14 @@ TEST_F(PostgresClock, a_process_that_starts_in_the_moment_of_a_jump_does_not_tak
   EXPECT_EQ(get(late->tick()).woken, 1U);
 }
 
-TEST_F(PostgresClock, a_machine_whose_own_clock_stood_still_does_not_turn_back_the_clock_of_the_fleet) {
+TEST_F(PostgresClock, a_machine_whose_own_clock_stopped_does_not_set_back_the_stores_clock) {
   NewRun run;
   run.id = "cccccccccccc";
   run.agent = "a";
   run.delay = 1h;
   get(store().enqueue({run}));
   PostgresOptions options = world().options();
-  Duration frozen{};  // as of a virtual machine that was paused
+  Duration frozen{};  // like that of a virtual machine that was paused
   options.elapsed = [&] { return world().clocks().elapsed() - frozen; };
   const auto paused = world().run(PostgresStore::open(world().reactor(), world().url(), options)).value();
   get(paused->tick());
@@ -178,12 +177,12 @@ TEST_F(PostgresClock, a_machine_whose_own_clock_stood_still_does_not_turn_back_t
   EXPECT_EQ(get(paused->tick()).woken, 0U);
   EXPECT_EQ(world().sql(query::store_clock).number(0, 1), 0);
   world().advance(1h - 1s);
-  EXPECT_EQ(get(other().tick()).woken, 0U) << "what it submitted waits as long as it was told";
+  EXPECT_EQ(get(other().tick()).woken, 0U) << "its delay is kept";
   world().advance(1s);
   EXPECT_EQ(get(other().tick()).woken, 1U);
 }
 
-TEST_F(PostgresClock, a_fleet_that_was_away_goes_on_by_the_databases_clock) {
+TEST_F(PostgresClock, a_fleet_that_was_down_continues_by_the_databases_clock) {
   NewRun run;
   run.id = "cccccccccccc";
   run.agent = "a";
@@ -196,7 +195,7 @@ TEST_F(PostgresClock, a_fleet_that_was_away_goes_on_by_the_databases_clock) {
 
 // ---- waiting for work ----------------------------------------------------------------------------------------------
 
-TEST_F(PostgresWait, hears_of_what_another_machine_submits_long_before_it_would_poll) {
+TEST_F(PostgresWait, a_submit_on_another_machine_ends_the_wait_before_the_poll) {
   std::uint64_t seen = get(store().wait(0, 1s));  // it listens now
   const TimePoint begin = world().reactor().now();
   auto both = [&]() -> Task<Result<>> {
@@ -217,10 +216,10 @@ TEST_F(PostgresWait, hears_of_what_another_machine_submits_long_before_it_would_
   RecordProperty("took_ms", static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
 }
 
-TEST_F(PostgresWait, hears_of_what_was_submitted_while_it_did_not_wait) {
+TEST_F(PostgresWait, a_submit_between_two_waits_is_not_missed) {
   const std::uint64_t seen = get(store().wait(0, 1s));
   submit(other());
-  get([]() -> Task<Result<>> {  // the word of it is here by then
+  get([]() -> Task<Result<>> {  // the notification has arrived by then
     co_await sleep_for(100ms);
     co_return Result<>();
   }());
@@ -229,11 +228,11 @@ TEST_F(PostgresWait, hears_of_what_was_submitted_while_it_did_not_wait) {
   EXPECT_LT(world().reactor().now() - begin, 8s);
 }
 
-TEST_F(PostgresWait, what_was_not_announced_is_found_by_the_poll) {
+TEST_F(PostgresWait, a_submit_without_notification_is_found_by_the_poll) {
   world().script(query::announce_nothing);
   const std::uint64_t seen = get(store().wait(0, 1s));
   submit(other());
-  EXPECT_EQ(get(store().wait(seen, 40ms)), seen) << "nobody told";
+  EXPECT_EQ(get(store().wait(seen, 40ms)), seen) << "no notification";
   claim_one(store(), get(store().enrol("w")));
 }
 

@@ -1,8 +1,7 @@
 // Invariants
-// 1. While a statement is under way an UnderWay stands in the frame that carries it. If the frame goes before the
-// answer
-//    was read to its end, the connection is closed: the next statement never reads the answer of another.
-// 2. The descriptor that the reactor watches is a copy of libpq's and is made anew whenever libpq's may have changed.
+// 1. While a statement is under way, its frame contains an UnderWay. If the frame is destroyed before the answer was
+//    read completely, the connection is closed: a statement never reads the answer of another.
+// 2. The reactor watches a copy of libpq's descriptor, renewed whenever libpq's may have changed.
 #include "store/postgres_connection.hpp"
 
 #include "os/fd.hpp"
@@ -21,8 +20,7 @@ namespace {
 constexpr Oid kBytea = 17;
 constexpr std::int64_t kLastMs = 253'402'300'799'000;  // the end of year 9999, after which nothing is due
 
-/// The length of the UTF-8 sequence at the front, or 0 if there is none. NUL counts as none: PostgreSQL has no such
-/// text.
+/// The length of the UTF-8 sequence at the front; 0: not valid. NUL is not valid: PostgreSQL text cannot contain it.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -49,7 +47,7 @@ std::string clean(std::string_view text) {
   return out;
 }
 
-/// A sentence of PostgreSQL's, without the line break at its end.
+/// A message of PostgreSQL without its trailing line break.
 std::string sentence(const char* text) {
   std::string out = text == nullptr ? "" : text;
   while (!out.empty() && (out.back() == '\n' || out.back() == ' ')) out.pop_back();
@@ -57,8 +55,8 @@ std::string sentence(const char* text) {
   return out;
 }
 
-/// Takes the SQLSTATE out of a verbose message, `SEVERITY:  28P01: text`, and its last line, which names a place in the
-/// server's source. Whatever language the server speaks, the form is the same. Empty: there is none.
+/// Removes the SQLSTATE from a verbose message, `SEVERITY:  28P01: text`, and its last line, which names a place in
+/// the server's source. The form is the same in every server language. Returns the SQLSTATE; empty: none.
 std::string take_state(std::string& what) {
   constexpr std::size_t kLength = 5;
   std::string state;
@@ -76,28 +74,28 @@ std::string take_state(std::string& what) {
   return state;
 }
 
-/// libpq has no function for the SQLSTATE of a connection that was refused, but says it when it is asked to be verbose.
-/// What can't get better by itself is `denied`.
+/// libpq has no function for the SQLSTATE of a refused connection, but includes it in verbose messages. An error that
+/// a retry cannot fix is `denied`.
 Error connect_error(PGconn* connection) {
   std::string text = pq().PQerrorMessage(connection);
   const std::string state = take_state(text);
   const std::string what = sentence(text.c_str()) + (state.empty() ? "" : " (" + state + ")");
   if (pq().PQconnectionNeedsPassword(connection) != 0 || state.starts_with("28") || state == "3D000" ||
       state == "42501") {
-    return {Errc::denied, "PostgreSQL does not let us in: " + what};
+    return {Errc::denied, "PostgreSQL refused the login: " + what};
   }
   if (state == "53300") {
     return {Errc::unavailable, Retry::safe,
-            "PostgreSQL has no connection left, raise its limit or put a pooler before it: " + what};
+            "PostgreSQL has no free connection; raise max_connections or use a pooler: " + what};
   }
   return {Errc::unavailable, Retry::safe, "cannot reach PostgreSQL: " + what};
 }
 
 Task<> wait(asio::posix::stream_descriptor& socket, asio::posix::stream_descriptor::wait_type what) {
-  (void)co_await socket.async_wait(what, use_task);  // an error shows in the next call of libpq
+  (void)co_await socket.async_wait(what, use_task);  // the next libpq call reports an error
 }
 
-/// The answer of the last statement was read to its end.
+/// Whether the answer of the last statement was read completely.
 bool is_at_rest(const PGconn* connection) {
   return pq().PQstatus(connection) == CONNECTION_OK && pq().PQtransactionStatus(connection) != PQTRANS_ACTIVE;
 }
@@ -150,13 +148,13 @@ Result<Settings> parse_settings(const std::string& url) {
   if (options == nullptr) {
     const std::string what = sentence(message);
     pq().PQfreemem(message);
-    return fail(Errc::invalid, "this is no address of a PostgreSQL database: " + what);
+    return fail(Errc::invalid, "not a valid PostgreSQL URL: " + what);
   }
   Settings settings;
   take_values(options, settings, false);
-  take_values(pq().PQconndefaults(), settings, true);  // PGHOST and its like
+  take_values(pq().PQconndefaults(), settings, true);  // PGHOST and similar variables
   settings.set_default("fallback_application_name", "stint");
-  settings.set_default("tcp_user_timeout", "10000");  // a server that vanished is noticed within a lease
+  settings.set_default("tcp_user_timeout", "10000");  // detects a vanished server within a lease
   settings.set_default("keepalives_idle", "10");
   settings.set_default("keepalives_interval", "3");
   settings.set_default("keepalives_count", "3");
@@ -164,7 +162,7 @@ Result<Settings> parse_settings(const std::string& url) {
   return settings;
 }
 
-/// libpq would look names up by itself, and block: it is given addresses beside the names.
+/// libpq would resolve names itself and block: it gets addresses besides the names.
 Task<Result<>> look_up(Reactor& reactor, Settings& settings) {
   const std::string host_list = settings.get("host");
   if (host_list.empty() || !settings.get("hostaddr").empty()) co_return Result<>();
@@ -178,7 +176,8 @@ Task<Result<>> look_up(Reactor& reactor, Settings& settings) {
       asio::ip::tcp::resolver resolver(reactor.io());
       const auto [error, results] = co_await resolver.async_resolve(hosts[i], "", use_task);
       if (error) {
-        co_return fail(Error(Errc::unavailable, Retry::safe, "cannot find '" + hosts[i] + "': " + error.message()));
+        co_return fail(Error(Errc::unavailable, Retry::safe,
+                             "cannot resolve the PostgreSQL host '" + hosts[i] + "': " + error.message()));
       }
       for (const auto& entry : results) found.push_back(entry.endpoint().address().to_string());
       std::ranges::sort(found);
@@ -202,19 +201,19 @@ Task<Result<>> look_up(Reactor& reactor, Settings& settings) {
 
 }  // namespace
 
-/// The transaction was rolled back, except perhaps where the connection itself is in question (08, 57).
+/// The transaction was rolled back, except perhaps if the connection itself failed (08, 57).
 Error postgres_error(std::string_view state, std::string what) {
   if (state == "ST400") return {Errc::invalid, std::move(what)};
   if (state == "ST401") return {Errc::closed, std::move(what)};
   if (state == "ST409") return {Errc::conflict, std::move(what)};
   if (state == "ST503") return {Errc::full, Retry::safe, std::move(what)};
   what = "PostgreSQL: " + what + " (" + std::string(state) + ")";
-  if (state == "25006") what = "the database can't be written to, it is a standby or was made read-only. " + what;
-  if (state == "53100") what = "the disk of the database is full, nothing was written. " + what;
+  if (state == "25006") what = "the database is read-only or a standby: connect to the primary. " + what;
+  if (state == "53100") what = "the disk of the database is full; nothing was written. " + what;
   const std::string_view family = state.substr(0, 2);
-  if (state == "55P03") return {Errc::conflict, Retry::safe, std::move(what)};  // a lock was not to be had in time
+  if (state == "55P03") return {Errc::conflict, Retry::safe, std::move(what)};  // lock timeout
   if (family == "40" || family == "53" || state == "57014" || state == "25006") {
-    return {Errc::unavailable, Retry::safe, std::move(what)};  // deadlock, no room, a time limit, a standby
+    return {Errc::unavailable, Retry::safe, std::move(what)};  // deadlock, no room, statement timeout, standby
   }
   if (family == "08" || family == "57") return {Errc::unavailable, Retry::unknown, std::move(what)};
   if (family == "28" || state == "42501") return {Errc::denied, std::move(what)};
@@ -321,7 +320,7 @@ std::string PostgresRows::bytes(int row, int column) const {
   return out;
 }
 
-// ---- the connection ------------------------------------------------------------------------------------------------
+// ---- connection ----------------------------------------------------------------------------------------------------
 
 class PostgresConnection::UnderWay {
  public:
@@ -355,7 +354,9 @@ Error PostgresConnection::lost(Retry retry) const {
 Result<> PostgresConnection::watch_socket() {
   socket_.reset();
   os::Fd copy = os::duplicate(pq().PQsocket(connection_.get()));
-  if (!copy) return fail(Error(Errc::unavailable, Retry::safe, "no descriptor is left for a connection to PostgreSQL"));
+  if (!copy)
+    return fail(Error(Errc::unavailable, Retry::safe,
+                      "no file descriptor is left for a connection to PostgreSQL. Raise `ulimit -n`"));
   socket_.emplace(reactor_.io(), copy.release());
   return {};
 }
@@ -378,9 +379,9 @@ Task<Result<std::unique_ptr<PostgresConnection>>> PostgresConnection::open(React
   auto opened = co_await with_deadline(Deadline::after(reactor.now(), patience), open_now(reactor, std::move(url)));
   if (opened || opened.error() != Errc::timed_out) co_return std::move(opened);
   co_return fail(Error(Errc::unavailable, Retry::safe,
-                       "cannot reach PostgreSQL: there was no answer within " +
+                       "cannot reach PostgreSQL: no answer within " +
                            std::to_string(std::chrono::ceil<std::chrono::seconds>(patience).count()) +
-                           " s. Are host and port of the store right, and does the server run?"));
+                           " s. Check host and port of the store URL, and that the server runs"));
 }
 
 Task<Result<std::unique_ptr<PostgresConnection>>> PostgresConnection::open_now(Reactor& reactor, std::string url) {
@@ -405,7 +406,7 @@ Task<Result<std::unique_ptr<PostgresConnection>>> PostgresConnection::open_now(R
   co_return std::move(fresh);
 }
 
-/// Whatever the other side has said without being asked is read first: a server that went away has said so.
+/// Reads unsolicited messages first: a server that closes the connection announces it.
 bool PostgresConnection::is_usable() {
   if (!connection_) return false;
   if (pq().PQconsumeInput(connection_.get()) == 0 || pq().PQstatus(connection_.get()) != CONNECTION_OK ||
@@ -413,7 +414,7 @@ bool PostgresConnection::is_usable() {
     close();
     return false;
   }
-  take_notifications();  // behind a pooler, some for others may come here
+  take_notifications();  // behind a pooler, notifications for other clients may arrive here
   return true;
 }
 
@@ -424,7 +425,7 @@ void PostgresConnection::take_notifications() noexcept {
   }
 }
 
-Task<Result<>> PostgresConnection::hear() {
+Task<Result<>> PostgresConnection::wait_for_notification() {
   while (true) {
     if (!connection_ || pq().PQconsumeInput(connection_.get()) == 0) co_return fail(lost(Retry::safe));
     take_notifications();
@@ -433,7 +434,7 @@ Task<Result<>> PostgresConnection::hear() {
   }
 }
 
-/// Reads too while it waits to write, or two full buffers would wait for each other.
+/// Also reads while it waits to write: otherwise two full buffers would wait for each other.
 Task<Result<>> PostgresConnection::flush() {
   using Socket = asio::posix::stream_descriptor;
   while (true) {
@@ -470,7 +471,7 @@ Task<Result<PostgresRows>> PostgresConnection::receive() {
   co_return std::move(rows);
 }
 
-/// A statement is complete with the Sync behind it: what libpq could not hand over as a whole was not carried out.
+/// A statement is complete with the Sync after it: the server does not run one that libpq sent only partly.
 Task<Result<PostgresRows>> PostgresConnection::run(std::string_view sql, const Parameters& parameters) {
   if (!is_usable()) co_return fail(lost(Retry::safe));
   UnderWay under_way(*this);

@@ -1,9 +1,9 @@
-/// One connection to PostgreSQL, on the reactor: nothing here blocks. Failures are values; SQLSTATE is turned into them
-/// once, here. A lost connection says whether the statement may have been carried out: Retry::safe, it never began;
-/// Retry::unknown, nobody can tell.
+/// One connection to PostgreSQL, on the reactor: no call blocks. Failures are values; this class is the only place
+/// that translates SQLSTATE. The error of a lost connection tells whether the statement may have taken effect:
+/// Retry::safe, it never began; Retry::unknown, it may have.
 ///
-/// One statement at a time. Who is stopped while one is under way leaves the connection closed. Nothing is kept in the
-/// session between two statements but inside of a transaction, so that a pooler may stand between.
+/// One statement at a time. Cancelling a statement closes the connection. The session keeps no state between two
+/// statements except inside a transaction, so a pooler may stand in between.
 #pragma once
 
 #include "stint/asio.hpp"
@@ -26,8 +26,8 @@ struct pg_result;
 
 namespace stint::store {
 
-/// The parameters of one statement, by position. Text that is no UTF-8 gets U+FFFD where it is broken: PostgreSQL would
-/// refuse the whole statement.
+/// The parameters of one statement, by position. Invalid UTF-8 is replaced by U+FFFD: PostgreSQL would refuse the
+/// whole statement.
 class Parameters {
  public:
   Parameters& text(std::string_view value);
@@ -38,7 +38,7 @@ class Parameters {
   Parameters& bytes(std::string value);
   Parameters& texts(const std::vector<std::string>& values);
   Parameters& numbers(const std::vector<std::optional<std::int64_t>>& values);
-  /// A number that is asked for anew before each sending: refresh(). One for all.
+  /// A number that refresh() evaluates again before each sending. At most one per statement.
   Parameters& late(std::function<std::optional<std::int64_t>()> value);
   void refresh();
 
@@ -58,7 +58,7 @@ class Parameters {
   std::size_t late_at_ = 0;
 };
 
-/// What a statement answered.
+/// The answer of a statement.
 class PostgresRows {
  public:
   PostgresRows() noexcept = default;
@@ -81,28 +81,29 @@ class PostgresRows {
   std::unique_ptr<pg_result, Clear> result_;
 };
 
-/// What a SQLSTATE means for who asked; those that begin with ST are our own functions'.
+/// Translates a SQLSTATE; those that begin with ST come from Stint's own functions.
 [[nodiscard]] Error postgres_error(std::string_view state, std::string what);
 
 class PostgresConnection {
  public:
-  /// `url` is postgresql://… or the `key=value` form. Names of hosts are looked up without blocking.
+  /// `url` is postgresql://… or the `key=value` form. Host names are resolved without blocking.
   static Task<Result<std::unique_ptr<PostgresConnection>>> open(Reactor& reactor, std::string url,
                                                                 Duration patience = kConnectMax);
-  /// For the lookup of the name, the connection and the handshake. A server that accepts and stays silent is none.
+  /// For name lookup, connection and handshake together. A server that accepts but does not answer counts as
+  /// unreachable.
   static constexpr Duration kConnectMax = std::chrono::seconds(10);
 
-  /// One statement.
+  /// Runs one statement.
   Task<Result<PostgresRows>> run(std::string_view sql, const Parameters& parameters);
-  /// One or more, without parameters and answers.
+  /// Runs one or more statements without parameters and answers.
   Task<Result<>> run_script(std::string sql);
 
-  /// Until a notification has come that was not heard of; after LISTEN. Who is stopped leaves it usable.
-  Task<Result<>> hear();
+  /// Waits for a notification that was not reported yet; after LISTEN. Cancellation leaves the connection usable.
+  Task<Result<>> wait_for_notification();
 
-  /// False: the other side has closed it, or a statement was stopped halfway.
+  /// False: the server has closed it, or a statement was cancelled halfway.
   [[nodiscard]] bool is_usable();
-  [[nodiscard]] int server_version() const noexcept;  ///< as libpq has it: 150018
+  [[nodiscard]] int server_version() const noexcept;  ///< in libpq's format: 150018
 
  private:
   static Task<Result<std::unique_ptr<PostgresConnection>>> open_now(Reactor& reactor, std::string url);
@@ -121,8 +122,9 @@ class PostgresConnection {
 
   Reactor& reactor_;
   std::unique_ptr<pg_conn, Finish> connection_;
-  bool notified_ = false;                                 // since hear() said so last
-  std::optional<asio::posix::stream_descriptor> socket_;  // a copy of libpq's: it closes its own when it likes
+  bool notified_ = false;  // since wait_for_notification() last reported it
+  std::optional<asio::posix::stream_descriptor>
+      socket_;  // a copy of libpq's descriptor, which libpq may close at any time
 };
 
 }  // namespace stint::store

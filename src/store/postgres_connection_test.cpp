@@ -53,7 +53,7 @@ TEST_F(PostgresConnectionTest, values_come_back_as_they_went) {
   EXPECT_EQ(rows->maybe(0, 10), std::nullopt);
 }
 
-TEST_F(PostgresConnectionTest, broken_text_is_mended_instead_of_refused) {
+TEST_F(PostgresConnectionTest, invalid_utf8_is_replaced_instead_of_refused) {
   const std::string mark = "\xEF\xBF\xBD";
   const auto mended = [&](std::string_view text) {
     return ask(world().admin(), "SELECT $1::text", Parameters().text(text)).value().text(0, 0);
@@ -62,7 +62,7 @@ TEST_F(PostgresConnectionTest, broken_text_is_mended_instead_of_refused) {
   EXPECT_EQ(mended(std::string_view("a\0b", 3)), "a" + mark + "b");
   EXPECT_EQ(mended("\xC3"), mark) << "cut off";
   EXPECT_EQ(mended("\xED\xA0\x80"), mark + mark + mark) << "half of a surrogate pair";
-  EXPECT_EQ(mended("\xC0\xAF"), mark + mark) << "longer than it needs to be";
+  EXPECT_EQ(mended("\xC0\xAF"), mark + mark) << "overlong encoding";
   EXPECT_EQ(mended("\xF0\x9F\x98\x80"), "\xF0\x9F\x98\x80");
 }
 
@@ -71,7 +71,7 @@ TEST_F(PostgresConnectionTest, an_error_of_a_statement_leaves_the_connection_usa
   EXPECT_EQ(ask(world().admin(), "SELECT 7").value().number(0, 0), 7);
 }
 
-TEST_F(PostgresConnectionTest, what_is_larger_than_all_buffers_goes_and_comes) {
+TEST_F(PostgresConnectionTest, values_larger_than_all_buffers_are_sent_and_received) {
   const std::string much(20 << 20, 'x');
   const auto rows = ask(world().admin(), "SELECT $1, length($1)", Parameters().bytes(much));
   ASSERT_TRUE(rows) << rows.error().describe();
@@ -79,7 +79,7 @@ TEST_F(PostgresConnectionTest, what_is_larger_than_all_buffers_goes_and_comes) {
   EXPECT_EQ(rows->bytes(0, 0).size(), much.size());
 }
 
-TEST_F(PostgresConnectionTest, who_is_stopped_halfway_leaves_it_closed) {
+TEST_F(PostgresConnectionTest, a_cancelled_statement_closes_the_connection) {
   const auto connection = world().connect();
   auto body = [&]() -> Task<Result<>> {
     const auto late = co_await with_deadline(Deadline::after(world().reactor().now(), 20ms),
@@ -94,7 +94,7 @@ TEST_F(PostgresConnectionTest, who_is_stopped_halfway_leaves_it_closed) {
   EXPECT_EQ(after.error().retry(), Retry::safe);
 }
 
-TEST_F(PostgresConnectionTest, a_lost_connection_says_whether_the_statement_may_have_been_carried_out) {
+TEST_F(PostgresConnectionTest, a_lost_connection_reports_whether_the_statement_may_have_run) {
   const auto connection = world().connect();
   const std::int64_t pid = ask(*connection, "SELECT pg_backend_pid()").value().number(0, 0);
   auto body = [&]() -> Task<Result<>> {
@@ -116,7 +116,7 @@ TEST_F(PostgresConnectionTest, a_lost_connection_says_whether_the_statement_may_
   EXPECT_EQ(ask(*connection, "SELECT 1").error().retry(), Retry::safe);
 }
 
-TEST_F(PostgresConnectionTest, a_lane_notices_a_connection_that_died_at_rest_and_makes_another) {
+TEST_F(PostgresConnectionTest, a_client_replaces_a_connection_that_died_while_idle) {
   PostgresClient lane(world().reactor(), "test", world().url(), {});
   const auto pid = [&] { return world().run(lane.run("SELECT pg_backend_pid()", {})).value().number(0, 0); };
   const std::int64_t before = pid();
@@ -124,9 +124,9 @@ TEST_F(PostgresConnectionTest, a_lane_notices_a_connection_that_died_at_rest_and
   EXPECT_NE(pid(), before);
 }
 
-// ---- the server of the tests ---------------------------------------------------------------------------------------
+// ---- server of the tests -------------------------------------------------------------------------------------------
 
-/// One that accepts and says nothing, as a port that belongs to another program does.
+/// A server that accepts and does not answer, like a port of another program.
 TEST(PostgresConnection, a_server_that_stays_silent_is_given_up) {
   if (const std::string reason = PostgresServer::why_not(); !reason.empty()) GTEST_SKIP() << reason;
   Reactor reactor;
@@ -135,13 +135,13 @@ TEST(PostgresConnection, a_server_that_stays_silent_is_given_up) {
       "postgres://x@127.0.0.1:" + std::to_string(silent.local_endpoint().port()) + "/x?sslmode=disable";
   const auto before = reactor.now();
   const auto opened = os::blocking_run(reactor, PostgresConnection::open(reactor, url, 50ms));
-  EXPECT_LT(reactor.now() - before, 10s) << "it was given up, and not in time";
+  EXPECT_LT(reactor.now() - before, 10s) << "too late";
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error(), Errc::unavailable);
   EXPECT_NE(opened.error().what().find("no answer within"), std::string_view::npos) << opened.error().what();
 }
 
-/// One that takes part in the handshake and answers no statement: it is frozen, or its disk is.
+/// A server that completes the handshake and answers no statement: it is frozen, or its disk is.
 class MuteServer {
  public:
   explicit MuteServer(Reactor& reactor)
@@ -182,7 +182,7 @@ TEST(PostgresConnection, a_server_that_falls_silent_after_the_handshake_is_given
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error(), Errc::unavailable) << opened.error().describe();
   EXPECT_NE(opened.error().what().find("did not answer within"), std::string_view::npos) << opened.error().what();
-  EXPECT_LT(reactor.now() - before, 10s) << "a migration may take longer; a look may not";
+  EXPECT_LT(reactor.now() - before, 10s) << "a migration may take longer, a query may not";
 }
 
 TEST(PostgresServer, ends_with_a_program_that_crashes) {
@@ -208,7 +208,7 @@ TEST(PostgresServer, ends_with_a_program_that_crashes) {
   folder.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(ends[0], folder.data(), folder.size()), 0)));
   ::close(ends[0]);
   ::waitpid(program, nullptr, 0);
-  if (!told) GTEST_SKIP() << "the server is not ours";
+  if (!told) GTEST_SKIP() << "an existing server is used";
   const auto gone = [pid] {
     const auto process = os::read_process(pid);
     return !process || process->is_zombie();

@@ -1,5 +1,5 @@
-// The server is killed in the middle of work, again and again: nothing that was accepted is lost, nothing that ended
-// changes, and the store goes on by itself.
+// The server is killed repeatedly under load: no accepted run is lost, no ended run changes, and the store recovers
+// by itself.
 #include "stint/combinators.hpp"
 #include "store/conformance.hpp"
 #include "store/postgres_server.hpp"
@@ -16,7 +16,7 @@ using domain::RunState;
 
 constexpr int kRuns = 200, kKills = 3;
 
-/// One client and one node that do all they can; a third who pulls the plug.
+/// One client and one node under full load, and a third party that kills the server.
 class Work {
  public:
   Work(Reactor& reactor, PostgresServer& server) : reactor_(reactor), server_(server) {}
@@ -34,7 +34,7 @@ class Work {
   [[nodiscard]] int unknown() const noexcept { return unknown_; }
 
  private:
-  /// The server is just starting.
+  /// Waits while the server is starting.
   Task<Result<>> open() {
     while (true) {
       auto opened = co_await PostgresStore::open(reactor_, server_.url("postgres"));
@@ -54,7 +54,7 @@ class Work {
       run.agent = "a";
       run.on_crash = domain::OnCrash::rerun;
       auto answers = co_await store_->enqueue({run});
-      if (!answers) {  // may be asked again without harm
+      if (!answers) {  // may be repeated without harm
         if (answers.error() != Errc::unavailable) co_return fail(std::move(answers.error()));
         ++unknown_;
         continue;
@@ -89,7 +89,7 @@ class Work {
       const auto states = co_await store_->settle(node_, ends);
       if (!states && states.error() != Errc::unavailable) co_return fail(states.error());
       if (!states) ++unknown_;
-      in_doubt = !states;  // what was not settled is still owned; what is not owned was settled
+      in_doubt = !states;  // runs that are still owned were not settled, the others were
       for (std::size_t i = 0; states && i < ends.size(); ++i) {
         EXPECT_EQ((*states)[i], RunState::succeeded) << ids_[ends[i].run];
       }
@@ -106,7 +106,7 @@ class Work {
     if (!runs && runs.error() != Errc::unavailable) co_return fail(std::move(runs.error()));
     std::set<std::string> now;
     for (const store::Run& run : runs.value_or(std::vector<store::Run>())) now.insert(run.id);
-    if (runs) EXPECT_TRUE(std::ranges::includes(now, ended_)) << "an end was taken back";
+    if (runs) EXPECT_TRUE(std::ranges::includes(now, ended_)) << "an end was undone";
     if (runs) ended_ = std::move(now);
     co_return Result<>();
   }
@@ -139,10 +139,10 @@ class Work {
   int unknown_ = 0;
 };
 
-TEST(PostgresCrash, what_was_accepted_survives_the_server) {
+TEST(PostgresCrash, accepted_runs_survive_a_crash_of_the_server) {
   if (const std::string reason = PostgresServer::why_not(); !reason.empty()) GTEST_SKIP() << reason;
   const auto server = PostgresServer::blocking_start(true).value();
-  if (!server->is_ours()) GTEST_SKIP() << "a server that is not ours is not killed";
+  if (!server->is_ours()) GTEST_SKIP() << "an existing server is not killed";
   Reactor reactor;
   Work work(reactor, *server);
   RootScope scope(reactor);

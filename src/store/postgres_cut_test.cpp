@@ -1,6 +1,6 @@
 // The connection is cut in each statement of a long scenario, at every kind of place: before it was sent, in its
-// middle, in the middle of the answer, and when all was done and nobody knows. What is not answered says so, is asked
-// again as the interface allows, and in the end everything is as if nothing had been cut.
+// middle, in the middle of the answer, and after the commit. A call without an answer reports that, is repeated as
+// the interface allows, and the final state equals that of a run without cuts.
 #include "store/postgres_proxy.hpp"
 #include "store/postgres_world.hpp"
 
@@ -100,7 +100,7 @@ class Scenario {
     ask([&] { return store_->tick(); });
   }
 
-  /// Another node dies with an unsafe run; a person resolves it, another run waits for a person.
+  /// Another node dies with an unsafe run; a person resolves it, and another run waits for a person.
   void lose_one(NodeNumber node) {
     const NodeNumber other = ask([&] { return store_->enrol("two"); });
     std::vector<Claim> claims = claim(other, "a", 1);
@@ -131,7 +131,7 @@ class Scenario {
     EXPECT_EQ(ask([&] { return store_->output(id_of(0)); }).head, "first second second ");
   }
 
-  // ---- asking ------------------------------------------------------------------------------------------------------
+  // ---- calls -------------------------------------------------------------------------------------------------------
 
   template <class Call>
   using Answer = decltype(std::declval<PostgresWorld&>().run(std::declval<Call&>()()));
@@ -152,13 +152,13 @@ class Scenario {
     if (!result) ADD_FAILURE() << result.error().describe();
     if constexpr (!std::is_void_v<T>) return result ? std::move(*result) : T();
   }
-  /// What may be asked again without harm.
+  /// A call that may be repeated without harm.
   template <class Call>
   typename Answer<Call>::value_type ask(Call call) {
     Answer<Call> first = try_cut(call);
     return must(first ? std::move(first) : world_.run(call()));
   }
-  /// What is a conflict when it has been done.
+  /// A call whose repetition is a conflict if it took effect.
   template <class Call>
   void ask_once(Call call) {
     if (try_cut(call)) return;
@@ -182,15 +182,15 @@ class Scenario {
     if (change) change(end);
     const auto states = try_cut([&] { return store_->settle(node, {end}); });
     if (states) EXPECT_TRUE(states->at(0).has_value());
-    if (!states) (void)must(world_.run(store_->settle(node, {end})));  // stale if it had counted
+    if (!states) (void)must(world_.run(store_->settle(node, {end})));  // stale if it took effect
   }
 
-  // ---- what it all came to -----------------------------------------------------------------------------------------
+  // ---- final state -------------------------------------------------------------------------------------------------
 
-  /// All but numbers and times that a repetition may change.
+  /// Everything except numbers and times that a repetition may change.
   std::string snapshot() {
     std::ostringstream out;
-    Store& store = world_.store();  // not cut
+    Store& store = world_.store();  // without the proxy
     std::vector<store::Run> runs = must(world_.run(store.list({})));
     std::ranges::sort(runs, {}, &store::Run::id);
     for (const store::Run& each : runs) {
@@ -224,7 +224,7 @@ class Scenario {
 
 TEST(PostgresCut, wherever_a_statement_is_cut_the_end_is_the_same) {
   if (const std::string reason = PostgresServer::why_not(); !reason.empty()) GTEST_SKIP() << reason;
-  if (PostgresWorld::server_folder().empty()) GTEST_SKIP() << "a server that is not ours has no socket to stand before";
+  if (PostgresWorld::server_folder().empty()) GTEST_SKIP() << "the proxy needs the socket of an own server";
   const std::string whole = Scenario(std::nullopt).play();
   // Few calls have a second and a third statement: those are cut in fewer places.
   std::vector<PostgresProxy::Cut> cuts;

@@ -1,5 +1,5 @@
-// Several processes' worth of stores at once on one database, with an auditor who looks on all the time: no limit is
-// exceeded at any moment, no session has two of its runs running, everything ends, and nothing waits in a circle.
+// Several stores at once on one database, as of several processes, with an auditor that checks continuously: no limit
+// is ever exceeded, no session has two running runs, everything ends, and there is no deadlock.
 #include "stint/combinators.hpp"
 #include "store/postgres_world.hpp"
 #include "store_sql_postgres_test.hpp"
@@ -31,7 +31,6 @@ class Fleet {
       entry.name = name;
       entry.limits = std::move(limits);
       entry.attempts_max = 100;
-      entry.backoff_base = entry.backoff_cap = Duration::zero();
       return entry;
     };
     STINT_CO_CHECK(
@@ -89,7 +88,7 @@ class Fleet {
     co_return Result<>();
   }
 
-  /// Each answer is one moment of the database.
+  /// Each answer is one snapshot of the database.
   Task<Result<>> audit(PostgresStore& store) {
     std::uint64_t ended = 0;
     while (ended < kRuns) {
@@ -117,7 +116,7 @@ class Fleet {
 TEST(PostgresFleet, keeps_its_limits_and_sessions_at_every_moment) {
   if (const std::string reason = PostgresServer::why_not(); !reason.empty()) GTEST_SKIP() << reason;
   PostgresWorld world;
-  world.script(query::go_on);  // a turn that its agent no longer needs has to lapse
+  world.script(query::go_on);  // a turn that its agent no longer needs must expire
   {
     Fleet fleet(world);
     const auto done = world.run(fleet.run());

@@ -13,12 +13,12 @@ constexpr const char* kName = "libpq.so.5";
 Result<Libpq> load() {
   void* const library = ::dlopen(kName, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    return fail(Errc::denied, "a store in PostgreSQL needs the package libpq5: " + std::string(::dlerror()));
+    return fail(Errc::denied, "a PostgreSQL store needs libpq (Debian package libpq5): " + std::string(::dlerror()));
   }
   Libpq found;
 #define STINT_FIND(name)                                                        \
   found.name = reinterpret_cast<decltype(found.name)>(::dlsym(library, #name)); \
-  if (found.name == nullptr) return fail(Errc::denied, std::string(kName) + " is too old: it has no " #name);
+  if (found.name == nullptr) return fail(Errc::denied, std::string(kName) + " is too old: it lacks " #name);
   STINT_LIBPQ(STINT_FIND)
 #undef STINT_FIND
   return found;

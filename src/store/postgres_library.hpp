@@ -1,5 +1,5 @@
-/// libpq, loaded when the first connection is made and kept. Linked, it would bring 22 more libraries and some 8 ms to
-/// the start of a program that may never meet PostgreSQL; one that starts in 0.7 ms.
+/// libpq, loaded for the first connection and kept. Linking it would add 22 libraries and some 8 ms to the start of a
+/// program that may never use PostgreSQL and otherwise starts in 0.7 ms.
 #pragma once
 
 #include "stint/error.hpp"
@@ -47,7 +47,7 @@ struct Libpq {
 #undef STINT_DECLARE
 };
 
-/// `denied`: it is not installed. Costs nothing once it is loaded.
+/// `denied`: it is not installed. Free once it is loaded.
 [[nodiscard]] Result<> load_libpq();
 /// After load_libpq().
 [[nodiscard]] const Libpq& pq() noexcept;

@@ -1,4 +1,4 @@
-// Those members of PostgresStore that say how limits stand, and why runs wait for them.
+// Members of PostgresStore: the state of limits, and why runs wait for them.
 #include "store/column_codec.hpp"
 #include "store/postgres_store.hpp"
 #include "store_sql_postgres.hpp"
@@ -38,7 +38,9 @@ LimitState read_limit(const PostgresRows& rows, int row) {
 Result<Why> read_why(const PostgresRows& rows, int row) {
   const std::string name = rows.text(row, 0);
   const std::optional<WaitReason> reason = parse_wait_reason(name);
-  if (!reason) return fail(Errc::failed, "the database has the reason '" + name + "': a newer Stint made it");
+  if (!reason)
+    return fail(Errc::failed, "the database returned the unknown reason '" + name +
+                                  "': a newer Stint created it. Upgrade this Stint");
   Why why;
   why.reason = *reason;
   why.limit = rows.text(row, 1);
@@ -56,7 +58,7 @@ Result<Why> read_why(const PostgresRows& rows, int row) {
   return why;
 }
 constexpr int kListedColumn = 8,
-              kHolderColumn = 11;  // where what is listed of a limit begins, in limits() and in why()
+              kHolderColumn = 11;  // where the listed holders of a limit begin, in limits() and why()
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-/// The arrays of the function load() of a store in PostgreSQL, in its order.
+/// The array parameters of the function load() of a PostgreSQL store, in order.
 #pragma once
 
 #include "store/postgres_connection.hpp"
@@ -8,7 +8,7 @@ namespace stint::store {
 
 class PostgresLoad {
  public:
-  /// One that check_record() has passed.
+  /// The record must have passed check_record().
   void add(const RunRecord& record);
   [[nodiscard]] Parameters parameters() const;
 

@@ -1,4 +1,4 @@
-// The queries of PostgresStore, but for those of limits.
+// The queries of PostgresStore, except those of limits.
 #include "domain/run_id.hpp"
 #include "store/column_codec.hpp"
 #include "store/errors.hpp"
@@ -42,7 +42,8 @@ Task<Result<std::optional<Run>>> PostgresStore::find(std::string id) {
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::by_prefix, Parameters().text(id)));
   if (rows.empty()) co_return std::nullopt;
   STINT_CO_TRY(Run run, read_whole_run(rows, 0));
-  if (rows.size() > 1 && run.id != id) co_return fail(Errc::invalid, "more than one run begins with '" + id + "'");
+  if (rows.size() > 1 && run.id != id)
+    co_return fail(Errc::invalid, "several runs have ids that begin with '" + id + "'. Use more characters of the id");
   co_return std::move(run);
 }
 
@@ -84,7 +85,8 @@ Task<Result<std::vector<Event>>> PostgresStore::events(std::string id, std::int6
 
 Task<Result<FeedPage>> PostgresStore::feed(std::string cursor, std::uint32_t most) {
   STINT_CO_TRY(Cursor at, cursor == kFeedNow ? Cursor() : read_place(cursor));
-  // A cursor that may be ahead is looked at before its page: what was given out is never more than what was then told.
+  // Check a cursor that may be ahead before reading its page: a cursor never exceeds what the feed contained when it
+  // was returned.
   if (cursor == kFeedNow || at.xid > feed_known_) {
     STINT_CO_TRY(const PostgresRows rows, co_await read(query::feed_now, Parameters()));
     const Cursor now{.xid = static_cast<std::uint64_t>(rows.number(0, 0)), .event = rows.number(0, 1)};
@@ -159,11 +161,11 @@ Task<Result<std::vector<std::string>>> PostgresStore::check() {
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::wrong_indexes, {}));
   std::vector<std::string> findings;
   for (int row = 0; row < rows.size(); ++row) {
-    findings.push_back("the index " + rows.text(row, 0) + " is not valid: REINDEX INDEX stint." + rows.text(row, 0));
+    findings.push_back("the index " + rows.text(row, 0) + " is invalid: run REINDEX INDEX stint." + rows.text(row, 0));
   }
   STINT_CO_TRY(const PostgresRows names, co_await read(query::wrong_names, {}));
   for (int row = 0; row < names.size(); ++row) {
-    findings.push_back("run " + names.text(row, 0) + ": its id leads to another run, or to none");
+    findings.push_back("run " + names.text(row, 0) + ": a lookup by its id finds another run, or none");
   }
   co_return findings;
 }

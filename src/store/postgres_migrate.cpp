@@ -10,20 +10,20 @@ namespace {
 
 namespace query = postgres::query;
 
-constexpr int kVersionUnit = 10'000;  // of libpq's number of a server's version
+constexpr int kVersionUnit = 10'000;  // libpq's version number per major version
 
-/// A server that falls silent after the handshake is given up like one that never answers.
+/// Gives up on a server that does not answer after the handshake.
 template <class T>
 Task<Result<T>> answered_within(Reactor& reactor, Duration patience, Task<Result<T>> statement) {
   auto answer = co_await with_deadline(Deadline::after(reactor.now(), patience), std::move(statement));
   if (answer || answer.error() != Errc::timed_out) co_return answer;
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(patience).count();
   co_return fail(Error(Errc::unavailable, Retry::safe,
-                       "PostgreSQL accepted the connection, and did not answer within " + std::to_string(seconds) +
-                           " s. Is it overloaded, or stopped?"));
+                       "PostgreSQL accepted the connection but did not answer within " + std::to_string(seconds) +
+                           " s. Check whether it is overloaded or stopped"));
 }
 
-/// The version of the tables; 0: there are none.
+/// The version of the tables; 0: none.
 Task<Result<std::int64_t>> find_version(PostgresConnection& connection, Migrations migrations) {
   STINT_CO_TRY(const PostgresRows tables, co_await connection.run(query::has_tables, {}));
   if (!tables.flag(0, 0)) co_return 0;
@@ -37,7 +37,7 @@ Task<Result<std::int64_t>> find_version(PostgresConnection& connection, Migratio
   co_return version;
 }
 
-/// In one transaction, under a lock of its own, so that processes that start at once do not both do it.
+/// In one transaction, under a lock, so that only one of several starting processes migrates.
 Task<Result<Schema>> migrate_locked(PostgresConnection& connection, Migrations migrations) {
   const std::int64_t newest = newest_version(migrations);
   STINT_CO_CHECK(co_await connection.run(query::lock_migrations, {}));
@@ -50,7 +50,7 @@ Task<Result<Schema>> migrate_locked(PostgresConnection& connection, Migrations m
   co_return Schema{version, newest};
 }
 
-/// Whether the server refused the statements themselves: the program's own refusals are complete as they are.
+/// Whether the server refused the statements. The errors of this file need no addition.
 bool is_refused_by_server(const Error& error) {
   return error == Errc::denied && !error.what().contains("newer") && !error.what().contains("unreleased");
 }
@@ -65,7 +65,7 @@ Task<Result<Schema>> migrate_postgres(Reactor& reactor, std::string url, Duratio
     co_return fail(Errc::denied, "this is PostgreSQL " + std::to_string(connection->server_version() / kVersionUnit) +
                                      "; Stint needs " + std::to_string(PostgresStore::kServerMin) + " or newer");
   }
-  // What is up to date needs no lock, for which a silent server could not be told from a long migration.
+  // An up-to-date schema needs no lock: while waiting for one, a silent server looks like a long migration.
   STINT_CO_TRY(const std::int64_t version,
                co_await answered_within(reactor, patience, find_version(*connection, migrations)));
   if (version >= newest_version(migrations)) co_return Schema{version, version};
@@ -74,11 +74,11 @@ Task<Result<Schema>> migrate_postgres(Reactor& reactor, std::string url, Duratio
   if (!done) {
     if (is_refused_by_server(done.error())) {
       co_return fail(std::move(Error(Errc::denied,
-                                     "the tables of Stint can't be made: connect as a user who may create "
+                                     "cannot create the tables of Stint: connect as a user who may create "
                                      "schemas in this database")
                                    .because(std::move(done.error()))));
     }
-    co_return std::move(done);  // the connection goes, and the transaction with it
+    co_return std::move(done);  // closes the connection and so rolls back
   }
   STINT_CO_CHECK(co_await connection->run(query::commit, {}));
   co_return std::move(done);

@@ -1,4 +1,4 @@
-/// The tables of a PostgreSQL store: made, or brought to the version that this program knows.
+/// Creates the tables of a PostgreSQL store, or migrates them to the version of this program.
 #pragma once
 
 #include "stint/asio.hpp"
@@ -8,11 +8,11 @@
 
 namespace stint::store {
 
-/// Those of this program.
+/// The migrations of this program.
 [[nodiscard]] Migrations postgres_migrations() noexcept;
 
-/// Waits for a migration, its own or another process's, as long as the caller lets it; else `patience` bounds each
-/// step: a server that accepts and then falls silent is `unavailable`.
+/// Waits for a migration, its own or that of another process, until the caller cancels it. `patience` bounds every
+/// other step: a server that accepts and then does not answer is `unavailable`.
 [[nodiscard]] Task<Result<Schema>> migrate_postgres(Reactor& reactor, std::string url, Duration patience,
                                                     Migrations migrations);
 

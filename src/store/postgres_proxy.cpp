@@ -10,7 +10,7 @@
 namespace stint::store {
 namespace {
 
-constexpr std::size_t kHeader = 5;  // a letter and a length, which counts itself
+constexpr std::size_t kHeader = 5;  // a letter and a length that includes itself
 
 os::Fd make_socket() { return os::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
 
@@ -39,19 +39,19 @@ bool blocking_send(int to, std::string_view bytes) {
 
 }  // namespace
 
-/// One connection's two ends, and what has come in from each.
+/// The two ends of one connection, with the bytes received from each.
 class PostgresProxy::Pipe {
  public:
   Pipe(int client, int server, int end) : client_(client), server_(server), end_(end) {}
 
-  /// The client's first words have no letter; the server answers until it is ready.
+  /// The client's first message has no letter; the server answers until it is ready.
   bool blocking_greet() {
     while (from_client_.size() < 4 || from_client_.size() < length_at(from_client_, 0)) {
       if (!blocking_read(client_, from_client_)) return false;
     }
     return blocking_pass(from_client_, server_) && blocking_answer() && blocking_pass(from_server_, client_);
   }
-  /// Until a whole statement has come from the client; what the server says unasked is passed on.
+  /// Reads until the client has sent a whole statement; passes on unsolicited messages of the server.
   bool blocking_request() {
     while (true) {
       if (const auto end = end_of(from_client_, "SQX")) {
@@ -69,13 +69,13 @@ class PostgresProxy::Pipe {
       }
     }
   }
-  /// Until the server is ready for the next.
+  /// Reads until the server is ready for the next statement.
   bool blocking_answer() {
     while (!end_of(from_server_, "Z")) {
       std::array<pollfd, 2> ready = {{{server_, POLLIN, 0}, {end_, POLLIN, 0}}};
       if (::poll(ready.data(), ready.size(), -1) < 0 || ready[1].revents != 0) return false;
       if (!blocking_read(server_, from_server_)) {
-        blocking_send(client_, from_server_);  // its last words
+        blocking_send(client_, from_server_);  // its last message
         return false;
       }
     }
@@ -92,7 +92,7 @@ class PostgresProxy::Pipe {
   }
 
  private:
-  /// Where the first message that begins with one of these letters ends.
+  /// The end of the first message that begins with one of these letters.
   static std::optional<std::size_t> end_of(const std::string& bytes, std::string_view letters) {
     for (std::size_t at = 0; at + kHeader <= bytes.size();) {
       const std::size_t next = at + 1 + length_at(bytes, at + 1);

@@ -1,5 +1,5 @@
-/// Stands between a store and its PostgreSQL server under test, knows where a statement and its answer begin and end,
-/// and cuts the connection where it is told to. On a Unix socket of its own; threads of its own.
+/// A proxy for tests between a store and its PostgreSQL server. It knows where a statement and its answer begin and
+/// end, and cuts the connection where the test asks. Has its own Unix socket and threads.
 #pragma once
 
 #include "os/fd.hpp"
@@ -18,10 +18,10 @@ class PostgresProxy {
  public:
   enum class Where : std::uint8_t { request, answer };
   struct Cut {
-    int statement = 0;  ///< so many more are let through
+    int statement = 0;  ///< statements to pass before the cut
     Where where = Where::request;
-    /// So many bytes still pass; negative: all but so many. A request that does not pass is not carried out; before an
-    /// answer is cut, the server has given it, and with it has committed.
+    /// Bytes to pass before the cut; negative: all but so many. A cut request does not reach the server. An answer is
+    /// cut after the server has sent it, and so has committed.
     int bytes = 0;
   };
 
@@ -31,10 +31,10 @@ class PostgresProxy {
   PostgresProxy(const PostgresProxy&) = delete;
   PostgresProxy& operator=(const PostgresProxy&) = delete;
 
-  /// The folder of our socket: what a client names as its host.
+  /// The folder of the proxy's socket: the host that a client names.
   [[nodiscard]] const std::string& host() const noexcept { return folder_.path(); }
   void arm(Cut cut);
-  /// Whether it has cut since arm().
+  /// Whether it has cut a connection since arm().
   bool disarm();
 
  private:
@@ -45,7 +45,7 @@ class PostgresProxy {
 
   const std::string server_;
   os::TestFolder folder_;
-  os::Fd listener_, end_, ended_;  // the last two: a pipe that tells all threads to end
+  os::Fd listener_, end_, ended_;  // the last two: a pipe that ends all threads
   std::mutex mutex_;
   std::optional<Cut> armed_;
   bool has_cut_ = false;

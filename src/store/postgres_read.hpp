@@ -1,4 +1,4 @@
-/// Reads rows of the views of sql/postgres.
+/// Reads rows of the views in sql/postgres.
 #pragma once
 
 #include "store/postgres_connection.hpp"
@@ -8,7 +8,7 @@ namespace stint::store {
 
 /// In the order of `columns` in sql/postgres/queries.sql.
 [[nodiscard]] Result<Run> read_run(const PostgresRows& rows, int row);
-/// With its input and result, whose columns come after those of a run.
+/// Includes input and result, whose columns follow those of a run.
 [[nodiscard]] Result<Run> read_whole_run(const PostgresRows& rows, int row);
 inline constexpr int kInputColumn = 25, kResultColumn = 26;
 

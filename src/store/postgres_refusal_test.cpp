@@ -1,4 +1,4 @@
-// Servers that do not let us in, that are too old, too full or not to be written to: each says so clearly.
+// Servers that refuse the login, that are too old, too full or read-only: each error names the reason.
 #include "os/fd.hpp"
 #include "store/postgres_world.hpp"
 #include "store_sql_postgres_test.hpp"
@@ -20,7 +20,7 @@ class PostgresRefusal : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string reason = PostgresServer::why_not(); !reason.empty()) GTEST_SKIP() << reason;
-    if (PostgresWorld::server_folder().empty()) GTEST_SKIP() << "a server that is not ours keeps its users";
+    if (PostgresWorld::server_folder().empty()) GTEST_SKIP() << "an existing server keeps its users";
     world_ = std::make_unique<PostgresWorld>();
   }
   void TearDown() override {
@@ -31,7 +31,7 @@ class PostgresRefusal : public testing::Test {
     auto opened = world_->run(PostgresStore::open(world_->reactor(), world_->url() + " " + more));
     return opened ? Error(Errc::failed, "it was opened") : opened.error();
   }
-  /// Who comes as guest must do that first.
+  /// Sets the authentication method of the user `guest`.
   void demand_of_guest(const std::string& method) {
     const std::string path = PostgresWorld::server_folder() + "/data/pg_hba.conf";
     std::ofstream(path) << "local all guest " << method << "\nlocal all all trust\n";
@@ -48,14 +48,14 @@ class PostgresRefusal : public testing::Test {
   std::unique_ptr<PostgresWorld> world_;
 };
 
-TEST_F(PostgresRefusal, a_wrong_password_and_a_missing_one_are_told_at_once) {
+TEST_F(PostgresRefusal, a_wrong_or_missing_password_fails_at_once) {
   world().script("CREATE ROLE guest LOGIN PASSWORD 'right'");
   demand_of_guest("scram-sha-256");
   const Error wrong = error_with("user=guest password=wrong", "28P01");
   EXPECT_EQ(wrong, Errc::denied);
   EXPECT_TRUE(wrong.what().contains("28P01")) << wrong.describe();
   EXPECT_FALSE(wrong.what().contains("auth.c")) << wrong.describe();
-  EXPECT_EQ(error_of_open("user=guest"), Errc::denied) << "none was given";
+  EXPECT_EQ(error_of_open("user=guest"), Errc::denied) << "no password was given";
   demand_of_guest("reject");
   const Error rejected = error_with("user=guest", "28000");
   EXPECT_EQ(rejected, Errc::denied);
@@ -63,23 +63,23 @@ TEST_F(PostgresRefusal, a_wrong_password_and_a_missing_one_are_told_at_once) {
   demand_of_guest("trust");
 }
 
-TEST_F(PostgresRefusal, who_may_not_make_the_tables_is_told_the_remedy) {
+TEST_F(PostgresRefusal, a_user_who_may_not_create_tables_gets_the_next_step) {
   world().script("DROP SCHEMA stint_v1 CASCADE; DROP SCHEMA stint CASCADE; CREATE ROLE guest LOGIN");
   const Error error = error_of_open("user=guest");
   EXPECT_EQ(error, Errc::denied);
   EXPECT_TRUE(error.describe().contains("create schemas")) << error.describe();
 }
 
-TEST_F(PostgresRefusal, a_server_without_a_free_connection_is_unavailable_and_says_why) {
+TEST_F(PostgresRefusal, a_server_without_a_free_connection_is_unavailable_with_the_reason) {
   world().script("CREATE ROLE guest LOGIN CONNECTION LIMIT 0");
   const Error error = error_of_open("user=guest");
   EXPECT_EQ(error, Errc::unavailable);
   EXPECT_EQ(error.retry(), Retry::safe);
-  EXPECT_TRUE(error.what().contains("no connection left")) << error.describe();
+  EXPECT_TRUE(error.what().contains("no free connection")) << error.describe();
   EXPECT_TRUE(error.what().contains("53300")) << error.describe();
 }
 
-TEST_F(PostgresRefusal, a_database_that_is_read_only_is_opened_and_refuses_to_be_changed) {
+TEST_F(PostgresRefusal, a_read_only_database_is_opened_and_refuses_changes) {
   const auto admin = world().connect();
   world().sql(*admin, "SELECT set_config('x.y', '', false)");
   const std::string name = world().sql("SELECT current_database()").text(0, 0);
@@ -110,9 +110,9 @@ TEST_F(PostgresRefusal, a_full_disk_is_named_and_nothing_is_written) {
   EXPECT_EQ(world().run(world().store().list({}))->size(), 0U);
 }
 
-// ---- servers that are not there to be had --------------------------------------------------------------------------
+// ---- servers that cannot be installed ------------------------------------------------------------------------------
 
-/// Says one thing to whoever comes, and has read their greeting.
+/// Sends one message to each client after reading its greeting.
 class Stub {
  public:
   explicit Stub(std::string words)
@@ -171,7 +171,7 @@ TEST(PostgresStub, a_server_that_is_too_old_is_named_with_what_is_needed) {
   EXPECT_TRUE(error.what().contains("PostgreSQL 12") && error.what().contains("13 or newer")) << error.describe();
 }
 
-TEST(PostgresStub, a_refusal_is_understood_in_any_language) {
+TEST(PostgresStub, a_refusal_is_parsed_in_any_server_language) {
   Stub stub(Stub::message(
       'E',
       "SFATAL\0VFATAL\0C28P01\0MPasswort-Authentifizierung f\xC3\xBCr Benutzer \xC2\xBBx\xC2\xAB fehlgeschlagen\0"
@@ -181,7 +181,7 @@ TEST(PostgresStub, a_refusal_is_understood_in_any_language) {
   EXPECT_TRUE(error.what().contains("fehlgeschlagen (28P01)")) << error.describe();
 }
 
-TEST(PostgresStub, what_is_no_postgres_at_all_is_out_of_reach) {
+TEST(PostgresStub, a_server_that_is_not_postgresql_is_unavailable) {
   Stub stub("HTTP/1.1 400 Bad Request\r\n\r\n");
   EXPECT_EQ(stub.error_of_open(), Errc::unavailable);
 }

@@ -25,7 +25,7 @@ std::string variable() {
   return url == nullptr ? std::string() : url;
 }
 
-/// Where Debian puts the programs of the newest version; empty: nowhere.
+/// Debian's folder with the programs of the newest version; empty: none.
 std::string programs() {
   std::string newest;
   int version = 0;
@@ -39,7 +39,7 @@ std::string programs() {
   return newest;
 }
 
-/// Who may own the data of a server, if we are root.
+/// The user to own the data of a server, if this process is root.
 const passwd* owner() {
   if (geteuid() != 0) return nullptr;
   const passwd* const postgres = getpwnam("postgres");
@@ -48,7 +48,7 @@ const passwd* owner() {
 
 Result<> give_to(const passwd* user, const std::string& path) {
   if (user == nullptr || ::lchown(path.c_str(), user->pw_uid, user->pw_gid) == 0) return {};
-  return fail(os::system_error("cannot give away " + path));
+  return fail(os::system_error("cannot change the owner of " + path));
 }
 
 }  // namespace
@@ -56,9 +56,10 @@ Result<> give_to(const passwd* user, const std::string& path) {
 std::string PostgresServer::why_not() {
   if (!variable().empty()) return {};
   if (programs().empty()) {
-    return "there is no PostgreSQL: install the package postgresql, or set " + std::string(kVariable) + " to a URL";
+    return "PostgreSQL is not installed: install the package postgresql, or set " + std::string(kVariable) +
+           " to a URL";
   }
-  return fs::exists(kSetpriv) ? std::string() : std::string("there is no ") + kSetpriv;
+  return fs::exists(kSetpriv) ? std::string() : std::string(kSetpriv) + " does not exist";
 }
 
 Result<std::unique_ptr<PostgresServer>> PostgresServer::blocking_start(bool durable) {
@@ -77,7 +78,7 @@ PostgresServer::~PostgresServer() { blocking_kill(); }
 std::string PostgresServer::url(const std::string& database) const {
   if (is_ours()) return "host=" + folder_path_ + " user=postgres dbname=" + database;
   const std::size_t begin = foreign_url_.find("://"), slash = foreign_url_.find('/', begin + 3);
-  if (begin == std::string::npos) return foreign_url_ + " dbname=" + database;  // of two, the last one counts
+  if (begin == std::string::npos) return foreign_url_ + " dbname=" + database;  // libpq uses the last of two
   const std::size_t question = foreign_url_.find('?', begin);
   const std::string rest = question == std::string::npos ? std::string() : foreign_url_.substr(question);
   return foreign_url_.substr(0, std::min(slash, question)) + "/" + database + rest;
@@ -110,7 +111,7 @@ Result<> PostgresServer::blocking_initdb() {
   return status == 0 ? Result<>() : fail(Errc::failed, "initdb: " + folder_->read("log"));
 }
 
-/// initdb takes a second: what it makes is kept beside the program, and copied in a tenth of that.
+/// initdb takes a second: its result is kept beside the program and copied in a tenth of that time.
 Result<> PostgresServer::blocking_make() {
   folder_ = std::make_unique<os::TestFolder>();
   folder_path_ = folder_->path();
@@ -140,7 +141,7 @@ Result<> PostgresServer::blocking_make() {
 
 Result<> PostgresServer::blocking_start_again() {
   std::vector<std::string> arguments = {"-D", folder_path_ + "/data", "-k", folder_path_};
-  // No autovacuum: the feed waits for the oldest transaction, also for its.
+  // No autovacuum: the feed waits for the oldest transaction, including those of autovacuum.
   for (const char* const setting :
        {"listen_addresses=", "autovacuum=off", "shared_buffers=16MB", "max_connections=40"}) {
     arguments.insert(arguments.end(), {"-c", setting});
@@ -152,13 +153,13 @@ Result<> PostgresServer::blocking_start_again() {
 
 void PostgresServer::blocking_kill() {
   if (pid_ == 0) return;
-  ::kill(pid_, SIGSTOP);  // or it would make another child while we count them
+  ::kill(pid_, SIGSTOP);  // stops it from forking while its children are counted
   ::waitpid(pid_, nullptr, WUNTRACED);
   const auto below = os::scan_descendants_of(pid_);  // signalled once: none may be missed
   ::kill(pid_, SIGKILL);
   os::signal_all(below, SIGKILL);
   ::waitpid(std::exchange(pid_, 0), nullptr, 0);
-  // One that is still on its way out holds the shared memory, and the next server would refuse to start.
+  // A process that is still exiting holds the shared memory, and the next server would refuse to start.
   for (const os::Process& each : below) {
     while (true) {
       const auto now = os::read_process(each.pid);

@@ -1,6 +1,6 @@
-/// A PostgreSQL server of their own for the tests of a program: from Debian's packages, in a folder that goes with it,
-/// on a socket that only they know. It ends with the program, also when that crashes. `STINT_TEST_POSTGRES=URL` names
-/// another server to be used instead; databases are made there, and dropped.
+/// A PostgreSQL server for the tests of one program: from Debian's packages, in a temporary folder, on a private
+/// socket. It ends with the program, also when that crashes. `STINT_TEST_POSTGRES=URL` selects an existing server
+/// instead; the tests create databases there and drop them.
 #pragma once
 
 #include "os/test_folder.hpp"
@@ -15,12 +15,11 @@ namespace stint::store {
 
 class PostgresServer {
  public:
-  static constexpr const char* kVariable = "STINT_TEST_POSTGRES";  ///< the URL of another
+  static constexpr const char* kVariable = "STINT_TEST_POSTGRES";  ///< URL of an existing server
 
-  /// Why there can be none here; empty: there can.
+  /// Why no server can run here; empty: one can.
   static std::string why_not();
-  /// That of this program, started by its first user. `durable`: what is committed survives a crash, at the price of
-  /// time.
+  /// The server of this program, started by its first user. `durable`: commits survive a crash, which is slower.
   static Result<std::unique_ptr<PostgresServer>> blocking_start(bool durable);
   ~PostgresServer();
 
@@ -28,11 +27,11 @@ class PostgresServer {
   [[nodiscard]] const std::string& folder() const noexcept { return folder_path_; }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] bool is_ours() const noexcept { return !folder_path_.empty(); }
-  /// The server and all its processes at once, as by a power failure of its machine.
+  /// Kills the server and all its processes at once, like a power failure.
   void blocking_kill();
   Result<> blocking_start_again();
-  /// A program of its own folder, or one by its path, as the user who owns the data: neither initdb nor the server runs
-  /// as root. Ends with us.
+  /// Starts a program of the server's folder, or one by its path, as the user who owns the data: neither initdb nor
+  /// the server runs as root. The process ends with this one.
   [[nodiscard]] Result<pid_t> spawn(std::string program, std::vector<std::string> arguments) const;
 
  private:
@@ -40,7 +39,7 @@ class PostgresServer {
   [[nodiscard]] Result<> blocking_make();
   [[nodiscard]] Result<> blocking_initdb();
 
-  std::string foreign_url_;  // of a server that is not ours
+  std::string foreign_url_;  // of an existing server
   std::unique_ptr<os::TestFolder> folder_;
   std::string folder_path_;
   bool durable_ = false;

@@ -76,9 +76,10 @@ Task<Result<>> PostgresStore::define(std::vector<AgentEntry> agents) {
     Texts limits;
     Numbers weights;
     for (const LimitUse& use : agent.limits) {
-      if (use.weight == 0) co_return fail(Errc::invalid, agent.name + ": a weight is at least 1");
+      if (use.weight == 0) co_return fail(Errc::invalid, agent.name + ": the weight must be at least 1");
       if (std::ranges::find(limits, use.limit) != limits.end()) {
-        co_return fail(Errc::invalid, agent.name + ": names the limit '" + use.limit + "' twice");
+        co_return fail(Errc::invalid,
+                       agent.name + ": limit '" + use.limit + "' is listed twice. List it once, with a weight");
       }
       limits.push_back(use.limit);
       weights.emplace_back(use.weight);
@@ -86,14 +87,13 @@ Task<Result<>> PostgresStore::define(std::vector<AgentEntry> agents) {
     Parameters parameters;
     parameters.text(agent.name).texts(limits).numbers(weights).number(std::int64_t{agent.queued_max});
     parameters.number(std::int64_t{agent.attempts_max}).number(std::int64_t{agent.lost_max});
-    parameters.number(to_ms(agent.backoff_base)).number(to_ms(agent.backoff_cap));
     STINT_CO_CHECK(co_await writing_.run(query::define, std::move(parameters), PostgresClient::Repeat::always));
   }
   co_return Result<>();
 }
 
 Task<Result<>> PostgresStore::resize(std::string limit, std::optional<std::uint32_t> capacity) {
-  if (capacity == 0U) co_return fail(Errc::invalid, limit + ": a capacity is at least 1");
+  if (capacity == 0U) co_return fail(Errc::invalid, limit + ": the capacity must be at least 1");
   STINT_CO_CHECK(co_await write(query::resize, Parameters().text(limit).number(wide(capacity))));
   notification_.notify();
   co_return Result<>();
@@ -104,7 +104,7 @@ Task<Result<>> PostgresStore::configure(std::map<std::string, std::uint32_t> cap
   Texts limits;
   Numbers numbers;
   for (const auto& [name, capacity] : capacities) {
-    if (capacity == 0) co_return fail(Errc::invalid, name + ": a capacity is at least 1");
+    if (capacity == 0) co_return fail(Errc::invalid, name + ": the capacity must be at least 1");
     limits.push_back(name);
     numbers.emplace_back(capacity);
   }
@@ -154,7 +154,8 @@ PostgresClient::Guard PostgresStore::while_leased(NodeNumber node) const {
     const auto lease = leases_.find(node);
     if (lease == leases_.end() || options_.since_boot() < lease->second) return {};
     return fail(Errc::closed,
-                "the lease of this node is over: it slept, or was cut off; a beat tells what is left to it");
+                "the lease of this node is over: it was suspended or disconnected. Its next heartbeat decides which "
+                "runs it keeps");
   };
 }
 
@@ -164,7 +165,7 @@ Task<Result<>> PostgresStore::leave(NodeNumber node) {
   STINT_CO_CHECK(co_await write(query::leave, Parameters().number(node)));
   claims_.erase(node);
   leases_.erase(node);
-  notification_.notify();  // what it kept is for all
+  notification_.notify();  // runs that it kept become claimable
   co_return Result<>();
 }
 
@@ -184,16 +185,16 @@ Task<Result<std::vector<NodeState>>> PostgresStore::nodes() {
 Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<NewRun> runs) {
   Texts ids, agents, sessions, parents, keys, on_crash, inputs, draws_on;
   Numbers priorities, delays, deadlines, deadlines_in, budgets, keepers;
-  std::vector<Result<Accepted>> answers(runs.size(), fail(Errc::failed, "there was no answer"));
-  std::vector<std::size_t> asked;  // what has an answer already is not asked
+  std::vector<Result<Accepted>> answers(runs.size(), fail(Errc::failed, "the database returned no row for this run"));
+  std::vector<std::size_t> asked;  // runs without an answer yet
   for (std::size_t i = 0; i < runs.size(); ++i) {
     NewRun& run = runs[i];
     if (!domain::is_run_id(run.id)) {
-      answers[i] = fail(Errc::invalid, "'" + run.id + "' is no id of a run");
+      answers[i] = fail(Errc::invalid, "'" + run.id + "' is not a run id");
       continue;
     }
     if (std::abs(run.priority) > domain::kPriorityMax) {
-      answers[i] = fail(Errc::invalid, "a priority is from -1000 to 1000");
+      answers[i] = fail(Errc::invalid, "the priority must be between -1000 and 1000");
       continue;
     }
     asked.push_back(i);
@@ -237,7 +238,7 @@ Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<N
 
 Task<Result<std::vector<std::pair<std::string, RunState>>>> PostgresStore::cancel(std::string id) {
   std::vector<std::pair<std::string, RunState>> reached;
-  while (true) {  // ends: what has been asked to stop takes no more children
+  while (true) {  // terminates: a run with a stop accepts no more children
     STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::cancel, expect(Parameters().text(id)),
                                                                 PostgresClient::Repeat::if_not_done));
     if (rows.empty()) co_return reached;
@@ -287,7 +288,7 @@ Task<Result<std::vector<Claim>>> PostgresStore::claim(NodeNumber node, std::stri
                                      while_leased(node));
   Claims& claims = claims_[node];
   if (claims.round == round && (rows || rows.error().retry() != Retry::unknown)) --claims.unanswered;
-  if (!rows && rows.error() == Errc::conflict) co_return std::vector<Claim>();  // a shared limit is busy: later
+  if (!rows && rows.error() == Errc::conflict) co_return std::vector<Claim>();  // a shared limit is busy: try later
   if (!rows) co_return fail(std::move(rows.error()));
   co_return read_claims(*rows);
 }
@@ -368,30 +369,30 @@ Task<Result<bool>> PostgresStore::answered(NodeNumber node, RunNumber run, std::
   co_return rows.flag(0, 0);
 }
 
-/// One of those who wait holds the connection; whoever hears something rings for all. Without a connection, or behind a
-/// pooler that passes nothing on, this never ends, and the wait is a poll.
+/// One of the waiting calls holds the connection; a notification wakes all. Without a connection, or behind a pooler
+/// that passes no notifications, this never returns, and the wait is a poll.
 Task<Result<>> PostgresStore::listen() {
   STINT_CO_TRY(const Permit turn, co_await listeners_.acquire());
   while (true) {
     if (!listening_ || !listening_->is_usable()) {
       auto fresh = co_await PostgresConnection::open(reactor_, url_);
       if (fresh) listening_ = std::move(*fresh);
-      const auto heard =
+      const auto subscribed =
           fresh ? co_await listening_->run(query::listen, {}) : Result<PostgresRows>(fail(fresh.error()));
-      if (!heard) co_await sleep_for(PostgresClient::kBackoffCap);
-      if (!heard) continue;
-      notification_.notify();  // what came before we listened
+      if (!subscribed) co_await sleep_for(PostgresClient::kBackoff.cap);
+      if (!subscribed) continue;
+      notification_.notify();  // for changes before the LISTEN
     }
-    if (co_await listening_->hear()) notification_.notify();
+    if (co_await listening_->wait_for_notification()) notification_.notify();
   }
 }
 
-/// Between half and the whole of `most`, so that a fleet does not ask at once.
+/// Waits between half and all of `most`, so that the nodes of a fleet do not poll at once.
 Task<Result<std::uint64_t>> PostgresStore::wait(std::uint64_t seen, Duration most) {
   const double share = options_.random ? static_cast<double>(options_.random() >> 11U) * 0x1p-53 : 1.0;
   const Duration jittered =
       most / 2 + Duration(static_cast<Duration::rep>(static_cast<double>((most / 2).count()) * share));
-  (void)co_await race(notification_.wait(seen, jittered), listen());  // the number of rings is the answer
+  (void)co_await race(notification_.wait(seen, jittered), listen());  // returns the number of notifications
   co_return notification_.count();
 }
 

@@ -1,11 +1,11 @@
-/// The store of a fleet, in PostgreSQL 13 or newer: for all processes of all machines. What a call does is one function
-/// of the database (sql/postgres), in one transaction, by the store's clock: the database's, made up
-/// for its jumps, which whoever ticks sees by its own clock (docs/decisions/0020). No host's wall clock is asked.
+/// The store of a fleet, in PostgreSQL 13 or newer, for all processes on all machines. A call is one function of the
+/// database (sql/postgres) in one transaction. It uses the store's clock: the database's clock, corrected for jumps,
+/// which tick() detects by the caller's clock (docs/decisions/0020). No wall clock of a host is used.
 ///
-/// Five connections, made when they are needed and again when they were lost: one to write, one to claim, so that the
-/// next runs are claimed while the ends of the last are written, one to look, one for beats alone, so that nothing else
-/// can cost a lease, and one on which wait() listens. No session state but that: a pooler in transaction mode may stand
-/// between, and then wait() is a poll.
+/// Five connections, opened on demand and reopened when lost: one to write; one to claim, so that the next runs are
+/// claimed while the outcomes of the last are written; one to read; one for heartbeats alone, so that no other
+/// statement can cost a lease; and one on which wait() listens. Only the last keeps session state: behind a pooler in
+/// transaction mode everything works, and wait() becomes a poll.
 #pragma once
 
 #include "stint/notification.hpp"
@@ -17,13 +17,14 @@ namespace stint::store {
 class PostgresStore final : public Store {
  public:
   static constexpr int kServerMin = 13;
-  static constexpr std::int64_t kBatchMax = 1000;              // runs woken or expired in one step
-  static constexpr int kBuriedMax = 100;                       // nodes buried by one tick()
-  static constexpr Duration kFar = std::chrono::hours(1);      // no lease is given for longer
-  static constexpr Duration kJump = std::chrono::seconds(10);  // of the database's clock; less is taken for time
+  static constexpr std::int64_t kBatchMax = 1000;          // runs woken or expired in one step
+  static constexpr int kBuriedMax = 100;                   // nodes buried by one tick()
+  static constexpr Duration kFar = std::chrono::hours(1);  // the longest lease
+  static constexpr Duration kJump =
+      std::chrono::seconds(10);  // of the database's clock; a smaller difference is not treated as a jump
 
-  /// Connects, makes the tables or brings them up to date. `denied`: the server is too old, the tables were made by a
-  /// newer Stint, or we may not.
+  /// Connects, and creates or migrates the tables. `denied`: the server is too old, the tables are of a newer Stint,
+  /// or the user lacks rights.
   static Task<Result<std::unique_ptr<PostgresStore>>> open(Reactor& reactor, std::string url,
                                                            PostgresOptions options = {});
 
@@ -77,11 +78,11 @@ class PostgresStore final : public Store {
   [[nodiscard]] Schema schema() const override { return schema_; }
 
  private:
-  /// A node's claims. A claim that was not answered, or whose asker was stopped, may still be carried out: owned()
-  /// then begins a new round, in which it is either seen or refused.
+  /// The claims of a node. A claim whose answer was lost, or whose caller was cancelled, may still take effect:
+  /// owned() then begins a new round, in which that claim is either visible or refused.
   struct Claims {
     std::int64_t round = 0;
-    int unanswered = 0;  // of this round
+    int unanswered = 0;  // in this round
   };
 
   PostgresStore(Reactor& reactor, const std::string& url, const PostgresOptions& options)
@@ -92,29 +93,30 @@ class PostgresStore final : public Store {
         claiming_(reactor, "postgres claiming", url, options),
         reading_(reactor, "postgres reading", url, options),
         beating_(reactor, "postgres beating", url, options) {}
-  /// The two clocks when tick() looked last, and until when it buries nobody: a jump of the database's clock makes
-  /// every lease look over, until its node has beaten again.
+  /// The two clocks at the last tick(), and until when tick() buries no node: after a jump of the database's clock
+  /// every lease looks expired until its node has sent a heartbeat.
   struct Clocks {
     std::optional<WallTime> database;
     Duration ours{}, since{};
     Duration trusted_from{};
   };
   [[nodiscard]] bool trusts_leases(WallTime database_now);
-  /// The store's clock as it was seen last, and how far it is from that by our own.
-  struct Sight {
+  /// The last reading of the store's clock, with the own clock at that moment.
+  struct ClockReading {
     WallTime store{};
-    Duration ours{}, error{};  ///< ours when it was seen, and by how much that may be wrong
+    Duration ours{}, error{};  ///< the own clock at the reading, and the uncertainty of the reading
     std::int64_t moved = 0;
   };
-  /// Looks at the clocks; makes up for a jump of the database's. When that was: its wall time.
+  /// Reads the clocks and corrects a jump of the database's. Returns the database's wall time.
   Task<Result<WallTime>> look_at_clock();
-  /// Where the store's clock should be now; none: it was not seen yet.
+  /// The expected reading of the store's clock now; none: there was no reading yet.
   [[nodiscard]] std::optional<std::int64_t> expected_ms() const;
   Parameters& expect(Parameters& parameters) const {
     return parameters.late([this] { return expected_ms(); });
   }
   [[nodiscard]] Parameters expect(Parameters&& parameters) const { return std::move(expect(parameters)); }
-  /// After a long sleep others may have taken a node's runs: nothing of it is sent before a beat has told.
+  /// After a long sleep other nodes may have taken this node's runs: nothing is sent for it before a heartbeat is
+  /// answered.
   [[nodiscard]] PostgresClient::Guard while_leased(NodeNumber node) const;
   void renew(NodeNumber node, Duration asked_at) { leases_[node] = asked_at + options_.lease; }
   [[nodiscard]] std::int64_t next_word(std::int64_t fence) { return fence << 32 | (++words_ & 0xFFFF'FFFF); }
@@ -128,13 +130,14 @@ class PostgresStore final : public Store {
   const std::string url_;
   Schema schema_;
   PostgresClient writing_, claiming_, reading_, beating_;
-  std::unique_ptr<PostgresConnection> listening_;  // made by the first wait()
+  std::unique_ptr<PostgresConnection> listening_;  // opened by the first wait()
   Semaphore listeners_{"postgres listening", 1};
   Notification notification_;
   Clocks clocks_;
-  std::optional<Sight> sight_;
-  std::uint64_t feed_known_ = 0;           // transactions up to this one may have been told of
-  std::map<NodeNumber, Duration> leases_;  // of those that were enrolled or have beaten here: until when, since boot
+  std::optional<ClockReading> clock_reading_;
+  std::uint64_t feed_known_ = 0;  // transactions up to this one may already be in the feed
+  std::map<NodeNumber, Duration>
+      leases_;  // ends of the leases of nodes that enrolled or sent heartbeats here; since boot
   std::int64_t words_ = 0;
   std::map<NodeNumber, Claims> claims_;  // of the nodes that claimed here
 };

@@ -31,12 +31,12 @@ INSTANTIATE_TEST_SUITE_P(Postgres, StoreTest, testing::ValuesIn(makers()), world
 INSTANTIATE_TEST_SUITE_P(Postgres, ClockTest, testing::ValuesIn(makers()), world_name);
 INSTANTIATE_TEST_SUITE_P(PostgresPooled, StoreTest, testing::ValuesIn(pooled_makers()), world_name);
 
-/// Tests of this store alone.
+/// Tests of this store only.
 class PostgresStoreTest : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string reason = PostgresServer::why_not(); !reason.empty()) {
-      GTEST_SKIP() << "the store in PostgreSQL is not tested: " << reason;
+      GTEST_SKIP() << "PostgreSQL store not tested: " << reason;
     }
     world_ = std::make_unique<PostgresWorld>();
   }
@@ -80,8 +80,8 @@ class PostgresStoreTest : public testing::Test {
     return states.empty() ? std::nullopt : states.front();
   }
 
-  /// Both at once: the second is asked while the first has not committed, which it does when the second waits for it or
-  /// has ended.
+  /// Runs both at once: the second is sent before the first has committed; the first commits when the second waits
+  /// for it or has ended.
   std::pair<int, int> overlap(std::string_view sql, const Parameters& first, const Parameters& second) {
     const auto one = world().connect(), other = world().connect();
     world().sql(*one, "BEGIN");
@@ -106,7 +106,7 @@ class PostgresStoreTest : public testing::Test {
     get(both());
     return {of_one, of_other};
   }
-  /// So many statements wait for a lock.
+  /// Waits until this many statements wait for a lock.
   Task<Result<>> until_blocked(const bool& or_ended, std::int64_t count = 1) {
     while (!or_ended) {
       STINT_CO_TRY(const PostgresRows rows, co_await world().admin().run(query::count_blocked, {}));
@@ -121,9 +121,9 @@ class PostgresStoreTest : public testing::Test {
   int ids_ = 0;
 };
 
-// ---- the rules, and what breaks them -------------------------------------------------------------------------------
+// ---- rules and known-bad variants ----------------------------------------------------------------------------------
 
-TEST_F(PostgresStoreTest, its_rule_of_the_next_state_is_the_domains) {
+TEST_F(PostgresStoreTest, its_next_state_matches_the_domain_rule) {
   std::vector<domain::SettleFacts> all_facts;
   domain::SettleFacts facts;
   facts.attempts_max = facts.lost_max = 2;
@@ -170,7 +170,7 @@ TEST_F(PostgresStoreTest, its_rule_of_the_next_state_is_the_domains) {
   }
 }
 
-TEST_F(PostgresStoreTest, a_limit_holds_when_two_claim_at_once_and_breaks_with_each_known_mistake) {
+TEST_F(PostgresStoreTest, a_limit_holds_under_two_concurrent_claims_and_breaks_with_each_known_mistake) {
   world().script(query::patient_claims);
   define("a", {{"gpu", 1}});
   define("b", {{"gpu", 1}});
@@ -192,7 +192,7 @@ TEST_F(PostgresStoreTest, a_limit_holds_when_two_claim_at_once_and_breaks_with_e
   };
   EXPECT_EQ(claimed_at_once(), 1);
   world().script(query::count_then_claim);
-  EXPECT_EQ(claimed_at_once(), 2) << "must fail: the count is stale before the claim";
+  EXPECT_EQ(claimed_at_once(), 2) << "must fail: stale count";
   world().script(query::lock_and_count_in_one_statement);
   EXPECT_EQ(claimed_at_once(), 2) << "must fail: the count is older than the lock";
 }
@@ -238,7 +238,7 @@ TEST_F(PostgresStoreTest, a_zombie_is_refused_by_its_fence_and_by_nothing_else) 
   };
   EXPECT_FALSE(zombie_wins());
   world().script(query::settle_without_fence);
-  EXPECT_TRUE(zombie_wins()) << "must fail: its result is taken for another's";
+  EXPECT_TRUE(zombie_wins()) << "must fail: its settlement is accepted";
 }
 
 TEST_F(PostgresStoreTest, an_unsafe_run_whose_owner_died_is_not_repeated_unless_the_rule_is_broken) {
@@ -260,7 +260,7 @@ TEST_F(PostgresStoreTest, an_unsafe_run_whose_owner_died_is_not_repeated_unless_
 
 // ---- a lost claim --------------------------------------------------------------------------------------------------
 
-TEST_F(PostgresStoreTest, owned_sees_a_claim_that_is_still_under_way_when_its_asker_is_gone) {
+TEST_F(PostgresStoreTest, owned_sees_a_claim_under_way_whose_caller_was_cancelled) {
   world().script(query::patient_claims);
   define("a", {{"gpu", 1}});
   define("b", {{"gpu", 1}});
@@ -275,7 +275,7 @@ TEST_F(PostgresStoreTest, owned_sees_a_claim_that_is_still_under_way_when_its_as
     auto body = [&]() -> Task<Result<>> {
       bool ended = false;
       const auto first = co_await race(store().claim(node, "a", 1), until_blocked(ended));
-      EXPECT_EQ(first.index(), 1U) << "the asker is stopped; the server is not";
+      EXPECT_EQ(first.index(), 1U) << "the caller is cancelled; the server is not";
       auto ask = [&]() -> Task<Result<>> {
         STINT_CO_TRY(found, co_await store().owned(node));
         ended = true;
@@ -299,17 +299,17 @@ TEST_F(PostgresStoreTest, owned_sees_a_claim_that_is_still_under_way_when_its_as
   EXPECT_EQ(get(store().claim(node, "a", 1)).size(), 1U) << "in the new round";
   Parameters late;
   late.number(node).text("a");
-  EXPECT_TRUE(world().sql(query::claim_of, late).empty()) << "of the old round";
+  EXPECT_TRUE(world().sql(query::claim_of, late).empty()) << "refused: of the old round";
   for (const Claim& claim : get(store().owned(node))) {
     succeed(node, claim);
   }
   world().script(query::owned_without_round);
-  EXPECT_TRUE(found_after_loss().empty()) << "must fail: nobody knows of it";
+  EXPECT_TRUE(found_after_loss().empty()) << "must fail: the claim is not seen";
 }
 
-// ---- what was spent ------------------------------------------------------------------------------------------------
+// ---- daily use -----------------------------------------------------------------------------------------------------
 
-TEST_F(PostgresStoreTest, what_nodes_spent_on_a_day_that_is_over_becomes_one_row) {
+TEST_F(PostgresStoreTest, use_of_nodes_on_a_past_day_is_merged_into_one_row) {
   define("a");
   const auto carry = [&](std::int64_t tokens) {
     submit("a");
@@ -333,13 +333,13 @@ TEST_F(PostgresStoreTest, what_nodes_spent_on_a_day_that_is_over_becomes_one_row
   carry(4000);
   for (int i = 0; i < 2; ++i) {
     get(store().prune(0s, 100));
-    EXPECT_EQ(rows(), (Rows{2, 4, 4321})) << "what is one already stays";
+    EXPECT_EQ(rows(), (Rows{2, 4, 4321})) << "merged rows stay";
   }
 }
 
 // ---- opening -------------------------------------------------------------------------------------------------------
 
-TEST_F(PostgresStoreTest, two_that_open_it_at_once_make_its_tables_once) {
+TEST_F(PostgresStoreTest, two_concurrent_opens_create_the_tables_once) {
   world().script("DROP SCHEMA stint_v1 CASCADE; DROP SCHEMA stint CASCADE");
   auto both = [&]() -> Task<Result<>> {
     STINT_CO_CHECK(co_await all(PostgresStore::open(world().reactor(), world().url()),
@@ -351,7 +351,7 @@ TEST_F(PostgresStoreTest, two_that_open_it_at_once_make_its_tables_once) {
   submit("a");
 }
 
-TEST_F(PostgresStoreTest, a_newer_schema_is_used_if_it_says_so_and_refused_otherwise) {
+TEST_F(PostgresStoreTest, a_newer_schema_is_used_only_if_marked_compatible) {
   const auto open = [&] { return world().run(PostgresStore::open(world().reactor(), world().url())); };
   world().sql(query::set_schema_version, Parameters().text("version").number(999));
   EXPECT_TRUE(open());
@@ -362,7 +362,7 @@ TEST_F(PostgresStoreTest, a_newer_schema_is_used_if_it_says_so_and_refused_other
   EXPECT_TRUE(refused.error().what().contains("newer Stint")) << refused.error().describe();
 }
 
-TEST_F(PostgresStoreTest, tables_of_an_unreleased_version_are_refused_with_the_way_out_and_not_changed) {
+TEST_F(PostgresStoreTest, tables_of_an_unreleased_version_are_refused_with_the_next_step_and_unchanged) {
   const std::string id = (define("a"), submit("a"));
   const auto open = [&] { return world().run(PostgresStore::open(world().reactor(), world().url())); };
   const auto version = newest_version(postgres_migrations());
@@ -377,7 +377,7 @@ TEST_F(PostgresStoreTest, tables_of_an_unreleased_version_are_refused_with_the_w
   EXPECT_TRUE(get(store().find(id)));
 }
 
-TEST_F(PostgresStoreTest, tables_of_the_version_before_are_brought_up_to_date_and_its_program_goes_on) {
+TEST_F(PostgresStoreTest, tables_of_the_previous_version_are_migrated_and_its_program_continues) {
   constexpr const char* kNext[] = {"CREATE TABLE stint.extra (x bigint)", "ALTER TABLE stint.run ADD COLUMN y bigint"};
   std::vector<Migration> migrations(postgres_migrations().begin(), postgres_migrations().end());
   migrations.emplace_back(kNext);
@@ -392,7 +392,7 @@ TEST_F(PostgresStoreTest, tables_of_the_version_before_are_brought_up_to_date_an
   EXPECT_EQ(claims[0].id, id);
 }
 
-TEST_F(PostgresStoreTest, nested_runs_make_a_set_of_limits_once) {
+TEST_F(PostgresStoreTest, nested_runs_create_a_set_of_limits_once) {
   define("a", {{"one", 1}});
   define("both", {{"one", 1}, {"two", 1}, {"three", 2}});
   const NodeNumber node = get(store().enrol("w"));
@@ -404,18 +404,18 @@ TEST_F(PostgresStoreTest, nested_runs_make_a_set_of_limits_once) {
     nested.id = id_of(100 + i);
     get(store().enqueue({nested}));
     EXPECT_EQ(get(store().claim(node, "both", 1, nested.id)).size(), 1U);
-    EXPECT_EQ(world().sql(query::count_sets).number(0, 0), 3) << "those of the agents, and one";
+    EXPECT_EQ(world().sql(query::count_sets).number(0, 0), 3) << "those of the agents, and one more";
   }
 }
 
-TEST_F(PostgresStoreTest, who_can_not_be_let_in_is_told_at_once) {
+TEST_F(PostgresStoreTest, a_login_that_cannot_succeed_fails_at_once) {
   const auto open = [&](const std::string& url) {
     return world().run(PostgresStore::open(world().reactor(), url)).error();
   };
   EXPECT_EQ(open(world().url() + " dbname=nowhere"), Errc::denied);
   EXPECT_EQ(open("postgresql://[broken"), Errc::invalid);
   EXPECT_EQ(open("host=/nowhere-at-all dbname=x"), Errc::unavailable);
-  EXPECT_EQ(open("postgresql://localhost:1/x"), Errc::unavailable) << "a name that has to be looked up";
+  EXPECT_EQ(open("postgresql://localhost:1/x"), Errc::unavailable) << "a name that must be resolved";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Those members of PostgresStore that see to what is due, by a clock that does not jump.
+// Members of PostgresStore: perform what is due, by a clock without jumps.
 #include "store/column_codec.hpp"
 #include "store/postgres_store.hpp"
 #include "store_sql_postgres.hpp"
@@ -37,11 +37,12 @@ Task<Result<Ticked>> PostgresStore::tick() {
 }
 
 std::optional<std::int64_t> PostgresStore::expected_ms() const {
-  if (!sight_) return std::nullopt;
-  return domain::to_unix_ms(sight_->store + std::chrono::floor<milliseconds>(options_.elapsed() - sight_->ours));
+  if (!clock_reading_) return std::nullopt;
+  return domain::to_unix_ms(clock_reading_->store +
+                            std::chrono::floor<milliseconds>(options_.elapsed() - clock_reading_->ours));
 }
 
-/// The answer is of a moment between question and answer: what may be due to that is no jump.
+/// The reading belongs to a moment between request and answer: a difference within that time is not a jump.
 Task<Result<WallTime>> PostgresStore::look_at_clock() {
   while (true) {
     const Duration asked_at = options_.elapsed();
@@ -49,23 +50,27 @@ Task<Result<WallTime>> PostgresStore::look_at_clock() {
                  co_await writing_.run(query::look_at_clock, {}, PostgresClient::Repeat::always));
     const Duration error = (options_.elapsed() - asked_at) / 2;
     const WallTime wall = rows.time(0, 0).value_or(WallTime());
-    const Sight seen{.store = wall + milliseconds(rows.number(0, 1)),
-                     .ours = asked_at + error,
-                     .error = error,
-                     .moved = rows.number(0, 2)};
-    const bool known = sight_ && sight_->moved == seen.moved;  // else another has made up for a jump: so it is right
+    const ClockReading seen{.store = wall + milliseconds(rows.number(0, 1)),
+                            .ours = asked_at + error,
+                            .error = error,
+                            .moved = rows.number(0, 2)};
+    const bool known =
+        clock_reading_ &&
+        clock_reading_->moved == seen.moved;  // otherwise another process has corrected a jump, so the clock is right
     const bool vouched = rows.flag(0, 3), stale = rows.flag(0, 4);
-    const Duration jump = known ? (seen.store - sight_->store) - (seen.ours - sight_->ours) : Duration::zero();
-    const bool jumped = std::chrono::abs(jump) > kJump + error + (sight_ ? sight_->error : Duration::zero());
-    if (!jumped || vouched) {  // in the second case it is our own clock that stood still
-      sight_ = seen;
-      // A process that has just opened the store knows nothing of the time before.
+    const Duration jump =
+        known ? (seen.store - clock_reading_->store) - (seen.ours - clock_reading_->ours) : Duration::zero();
+    const bool jumped =
+        std::chrono::abs(jump) > kJump + error + (clock_reading_ ? clock_reading_->error : Duration::zero());
+    if (!jumped || vouched) {  // in the second case the own clock stood still
+      clock_reading_ = seen;
+      // A process that has just opened the store has no earlier reading.
       if (stale && (known || vouched)) {
         STINT_CO_CHECK(co_await writing_.run(query::vouch_for_clock, Parameters().number(seen.moved)));
       }
       co_return wall;
     }
-    if (error > kJump) co_return wall;  // too vague to make up for it; until then expected_ms() stands in
+    if (error > kJump) co_return wall;  // too inexact for a correction; until then expected_ms() is used
     Parameters parameters;
     parameters.number(seen.moved).number(std::chrono::round<milliseconds>(jump).count());
     STINT_CO_CHECK(co_await writing_.run(query::make_up_for_jump, std::move(parameters)));

@@ -1,4 +1,4 @@
-// Those members of PostgresStore that forget what is old, and that hand runs to another store or take them from one.
+// Members of PostgresStore: transfer runs to and from another store.
 #include "store/column_codec.hpp"
 #include "store/postgres_load.hpp"
 #include "store/postgres_read.hpp"
@@ -27,19 +27,17 @@ Task<Result<std::uint64_t>> PostgresStore::prune(Duration older_than, std::uint3
 Task<Result<std::vector<AgentEntry>>> PostgresStore::agents() {
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::agents, {}));
   std::vector<AgentEntry> agents;
-  for (int row = 0; row < rows.size(); ++row) {  // one for each of its limits, or one
+  for (int row = 0; row < rows.size(); ++row) {  // one row per limit, or one
     if (agents.empty() || agents.back().name != rows.text(row, 0)) {
       const auto number = [&](int column) { return static_cast<std::uint32_t>(rows.number(row, column)); };
       agents.push_back({.name = rows.text(row, 0),
                         .limits = {},
                         .queued_max = number(1),
                         .attempts_max = number(2),
-                        .lost_max = number(3),
-                        .backoff_base = milliseconds(rows.number(row, 4)),
-                        .backoff_cap = milliseconds(rows.number(row, 5))});
+                        .lost_max = number(3)});
     }
-    if (rows.is_null(row, 6)) continue;
-    agents.back().limits.push_back({rows.text(row, 6), static_cast<std::uint32_t>(rows.number(row, 7))});
+    if (rows.is_null(row, 4)) continue;
+    agents.back().limits.push_back({rows.text(row, 4), static_cast<std::uint32_t>(rows.number(row, 5))});
   }
   co_return agents;
 }
@@ -66,7 +64,7 @@ Task<Result<std::vector<RunRecord>>> PostgresStore::dump(RunNumber after, std::u
   STINT_CO_TRY(const PostgresRows events, co_await read(query::dump_events, range()));
   for (int row = 0; row < events.size(); ++row) {
     const auto place = places.find(events.number(row, 1));
-    if (place == places.end()) continue;  // it came meanwhile
+    if (place == places.end()) continue;  // submitted since
     STINT_CO_TRY(Event event, read_event(events, row));
     records[place->second].events.push_back(std::move(event));
   }

@@ -1,4 +1,4 @@
-// Those members of PostgresStore that see to families, and that forget what is old.
+// Members of PostgresStore: families, and deletion of old runs.
 #include "store/column_codec.hpp"
 #include "store/postgres_store.hpp"
 #include "store_sql_postgres.hpp"

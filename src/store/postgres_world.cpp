@@ -13,9 +13,9 @@ namespace {
 using namespace std::chrono_literals;
 namespace query = postgres_test::query;
 
-constexpr int kPoolerPort = 6432;  // a part of the socket's name, no port
+constexpr int kPoolerPort = 6432;  // part of the socket's name, not a TCP port
 
-/// The server of this program, and a database with the tables made, from which others are copied.
+/// The server of this program, and a template database with the tables.
 class Cluster {
  public:
   static Cluster& blocking_get() {
@@ -32,8 +32,8 @@ class Cluster {
   }
   std::string url(const std::string& database) { return server_->url(database); }
   const PostgresServer& server() { return *server_; }
-  /// Started when the first one needs it. Forgets the session after each transaction: what relies on one fails at once,
-  /// and not only when two clients meet.
+  /// Started on first use. Resets the session after each transaction, so that code which relies on session state
+  /// fails at once and not only when two clients meet.
   const std::string& blocking_pooler() {
     if (pooler_ != 0) return server_->folder();
     const std::string path = server_->folder() + "/pooler.ini";
@@ -69,7 +69,7 @@ class Cluster {
   }
   std::string template_name() const { return prefix_ + "template"; }
 
-  /// Waits for a server that is just starting.
+  /// Waits for a server that is starting.
   Result<> run(const std::string& sql) {
     Reactor reactor;
     RootScope scope(reactor);
@@ -88,7 +88,7 @@ class Cluster {
   pid_t pooler_ = 0;
 };
 
-/// A pooler may just be starting.
+/// Retries while a pooler is starting.
 Task<Result<std::unique_ptr<PostgresStore>>> open_when_up(Reactor& reactor, std::string url, PostgresOptions options) {
   while (true) {
     auto opened = co_await PostgresStore::open(reactor, url, options);
@@ -104,7 +104,7 @@ PostgresWorld::PostgresWorld(bool pooled)
   std::string url = url_;
   if (pooled) url = url_through(Cluster::blocking_get().blocking_pooler()) + " port=" + std::to_string(kPoolerPort);
   admin_ = connect();
-  tell_time();
+  apply_clocks();
   store_ = run(open_when_up(reactor(), url, options())).value();
 }
 
@@ -114,7 +114,7 @@ PostgresWorld::~PostgresWorld() {
   Cluster::blocking_get().drop_database(database_);
 }
 
-void PostgresWorld::tell_time() { sql(query::set_clock, Parameters().number(domain::to_unix_ms(now()))); }
+void PostgresWorld::apply_clocks() { sql(query::set_clock, Parameters().number(domain::to_unix_ms(now()))); }
 
 PostgresOptions PostgresWorld::options() {
   PostgresOptions options;

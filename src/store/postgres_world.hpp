@@ -1,5 +1,5 @@
-/// What surrounds a store in PostgreSQL under test: a database of its own on the server of this program, in which time
-/// stands still until the test moves it.
+/// The environment of a PostgreSQL store under test: its own database on the server of this program, with a clock
+/// that only the test moves.
 #pragma once
 
 #include "store/conformance.hpp"
@@ -11,7 +11,7 @@ namespace stint::store {
 class PostgresWorld final : public World {
  public:
   PostgresWorld() : PostgresWorld(false) {}
-  /// `pooled`: the store's connections go through a pooler in transaction mode, which has two for all of them.
+  /// `pooled`: the store connects through a pooler in transaction mode with two server connections.
   explicit PostgresWorld(bool pooled);
   ~PostgresWorld() override;
 
@@ -19,18 +19,18 @@ class PostgresWorld final : public World {
   void kill(NodeNumber) override;
 
   [[nodiscard]] const std::string& url() const noexcept { return url_; }
-  /// The same database by another way: through the socket in this folder.
+  /// The same database through the socket in this folder.
   [[nodiscard]] std::string url_through(const std::string& folder) const;
-  /// The folder of the server's socket; empty: it is not ours.
+  /// The folder of the server's socket; empty: an existing server is used.
   [[nodiscard]] static std::string server_folder();
-  /// Where Debian has it.
+  /// Debian's path.
   static constexpr const char* kPooler = "/usr/sbin/pgbouncer";
-  /// As the store has them: its own clock goes with the database's, except in a jump.
+  /// The options of the store: its own clock follows the database's, except in a jump.
   PostgresOptions options();
-  /// Time passes for the machine of the store alone.
+  /// Time passes only for the machine of the store.
   void sleep(Duration by) { asleep_ += by; }
   std::unique_ptr<PostgresConnection> connect() { return run(PostgresConnection::open(reactor(), url_)).value(); }
-  /// The answer, which is no error.
+  /// Unwraps the answer, which must not be an error.
   PostgresRows sql(PostgresConnection& connection, std::string_view sql, const Parameters& parameters = {});
   PostgresRows sql(std::string_view text, const Parameters& parameters = {}) { return sql(*admin_, text, parameters); }
   void script(std::string_view text);
@@ -38,7 +38,7 @@ class PostgresWorld final : public World {
   [[nodiscard]] bool is_local() const override { return false; }
 
  private:
-  void tell_time() override;
+  void apply_clocks() override;
 
   std::string database_, url_;
   Duration asleep_{};

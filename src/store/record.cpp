@@ -13,7 +13,7 @@ using domain::RunState;
 std::string in_events(const RunRecord& record) {
   const Run& run = record.run;
   if (std::ssize(record.events) != run.seq) {
-    return "it has " + std::to_string(record.events.size()) + " events and counts " + std::to_string(run.seq);
+    return "it has " + std::to_string(record.events.size()) + " events, but its seq is " + std::to_string(run.seq);
   }
   std::int64_t seq = 0, fence = 0;
   const Event* last = nullptr;
@@ -24,14 +24,15 @@ std::string in_events(const RunRecord& record) {
     if (!event.state) continue;
     if (last != nullptr && *event.state != *last->state &&
         !domain::is_transition(event.cause, *last->state, *event.state)) {
-      return "event " + std::to_string(seq) + " is no change that there is: " + std::string(to_string(*last->state)) +
-             " to " + std::string(to_string(*event.state)) + " by '" + event.cause + "'";
+      return "event " + std::to_string(seq) +
+             " is not an allowed transition:  " + std::string(to_string(*last->state)) + " to " +
+             std::string(to_string(*event.state)) + " by '" + event.cause + "'";
     }
     last = &event;
   }
-  if (last == nullptr) return "no event says its state";
+  if (last == nullptr) return "no event records its state";
   if (*last->state != run.state) {
-    return "it is " + std::string(to_string(run.state)) + ", and its last event says " +
+    return "it is " + std::string(to_string(run.state)) + ", but its last event records  " +
            std::string(to_string(*last->state));
   }
   if (fence > run.fence) return "its fence is lower than that of its last event";
@@ -42,36 +43,37 @@ std::string in_events(const RunRecord& record) {
 
 std::string contradiction(const RunRecord& record) {
   const Run& run = record.run;
-  if (!domain::is_run_id(run.id)) return "'" + run.id + "' is no id of a run";
+  if (!domain::is_run_id(run.id)) return "'" + run.id + "' is not a run id";
   if (run.agent.empty()) return "it has no agent";
   if (domain::is_finished(run.state) != run.finished_at.has_value()) {
-    return run.finished_at ? "it has an end, and is " + std::string(to_string(run.state))
-                           : "it is " + std::string(to_string(run.state)) + " without an end";
+    return run.finished_at ? "it has an end time, but is " + std::string(to_string(run.state))
+                           : "it is " + std::string(to_string(run.state)) + " without an end time";
   }
   if ((run.state == RunState::running) != run.node.has_value()) {
-    return run.node ? "it has an owner and does not run" : "it runs and has no owner";
+    return run.node ? "it has an owner, but is not running" : "it is running without an owner";
   }
   const bool waits = run.state == RunState::queued || run.state == RunState::parked;
   if (run.hold != Hold::none && !waits) {
-    return "it is " + std::string(to_string(run.state)) + " and waits: " + std::string(to_string(run.hold));
+    return "it is " + std::string(to_string(run.state)) + ", but has the hold " + std::string(to_string(run.hold));
   }
-  if (run.tokens < 0 || run.cost_micros < 0) return "it used less than nothing";
+  if (run.tokens < 0 || run.cost_micros < 0) return "its tokens or cost are negative";
   for (const FamilyUse& family : record.families) {
     if (!domain::is_run_id(family.head))
-      return "it draws on the budget of '" + family.head + "', which is no id of a run";
-    if (family.used.tokens < 0 || family.used.cost_micros < 0) return "its family used less than nothing";
+      return "it draws on the budget of '" + family.head + "', which is not a run id";
+    if (family.used.tokens < 0 || family.used.cost_micros < 0) return "tokens or cost of its family are negative";
   }
   const std::uint64_t kept = record.output.head.size() + record.output.tail.size();
-  if (kept > record.output.bytes) return "more output is kept than was written";
+  if (kept > record.output.bytes) return "it keeps more output than was written";
   if (record.output.head.size() > kOutputHeadMax || record.output.tail.size() > kOutputTailMax) {
-    return "more output is kept than the bound allows";
+    return "it keeps more output than the bound allows";
   }
   return in_events(record);
 }
 
 Result<> check_record(const RunRecord& record) {
   if (record.run.state == RunState::running) {
-    return fail(Errc::conflict, "run " + record.run.id + " is running: it has an owner where it comes from");
+    return fail(Errc::conflict,
+                "run " + record.run.id + " is running in the store it comes from. Wait for its end, or cancel it");
   }
   const std::string wrong = contradiction(record);
   if (!wrong.empty()) return fail(Errc::invalid, "run " + record.run.id + ": " + wrong);

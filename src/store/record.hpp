@@ -1,16 +1,16 @@
-/// Whether a run as it is written down agrees with itself.
+/// Checks that the record of a run is consistent.
 #pragma once
 
 #include "store/store.hpp"
 
 namespace stint::store {
 
-/// In words; empty: nothing. Events are without gaps, the last one says what the run says, and what belongs to a state
-/// is there in that state and in no other.
+/// The first contradiction, in words; empty: none. Checks that events have no gaps, that the last one matches the
+/// run, and that each field is set in exactly the states to which it belongs.
 [[nodiscard]] std::string contradiction(const RunRecord& record);
-/// Whether a store may take it in.
+/// Whether a store may load it.
 [[nodiscard]] Result<> check_record(const RunRecord& record);
-/// Another run of its agent has its key.
+/// Another run of its agent has its idempotency key.
 [[nodiscard]] Error key_is_taken(const Run& run, const std::string& by);
 
 }  // namespace stint::store

@@ -3,7 +3,7 @@
 namespace stint::store {
 
 SideThread::SideThread() {
-  thread_ = std::thread([this] { blocking_live(); });
+  thread_ = std::thread([this] { blocking_serve(); });
   std::unique_lock lock(mutex_);
   ready_.wait(lock, [this] { return reactor_ != nullptr; });
 }
@@ -13,7 +13,7 @@ SideThread::~SideThread() {
   thread_.join();
 }
 
-void SideThread::blocking_live() {
+void SideThread::blocking_serve() {
   Reactor reactor;
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-/// A thread with a reactor of its own, for work that blocks: `co_await run_on(side.reactor(), task)`. Ends when it is
-/// destroyed; nothing of it may be awaited any more then.
+/// A thread with its own reactor, for work that blocks: `co_await run_on(side.reactor(), task)`. The destructor ends
+/// the thread; no task may be awaited on it at that time.
 #pragma once
 
 #include "stint/asio.hpp"
@@ -20,12 +20,12 @@ class SideThread {
   Reactor& reactor() noexcept { return *reactor_; }
 
  private:
-  /// Told to the thread by a post, not by a flag: a thread that saw the flag first would be gone before the post.
+  /// Sent as a post, not as a flag: a thread that saw the flag first would be gone before the post.
   struct End final : Runnable {
     void run() noexcept override { reached = true; }
     bool reached = false;
   };
-  void blocking_live();
+  void blocking_serve();
 
   End end_;
   std::mutex mutex_;

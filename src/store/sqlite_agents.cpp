@@ -1,4 +1,4 @@
-// Those members of SqliteRows that keep agents, limits and nodes.
+// Members of SqliteRows: agents, limits and nodes.
 #include "os/file_time.hpp"
 #include "os/slot_file.hpp"
 #include "store/column_codec.hpp"
@@ -25,14 +25,12 @@ AgentRow read_agent(const Query& query) {
   agent.entry.queued_max = static_cast<std::uint32_t>(query.number(3));
   agent.entry.attempts_max = static_cast<std::uint32_t>(query.number(4));
   agent.entry.lost_max = static_cast<std::uint32_t>(query.number(5));
-  agent.entry.backoff_base = milliseconds(query.number(6));
-  agent.entry.backoff_cap = milliseconds(query.number(7));
   Standstill& still = agent.standstill;
-  still.total = milliseconds(query.number(8));
-  still.paused = query.number(9) != 0;
-  still.until = query.time(10);
-  still.since = query.time(11).value_or(WallTime());
-  still.since_awake = AwakeTime(milliseconds(query.number(12)));
+  still.total = milliseconds(query.number(6));
+  still.paused = query.number(7) != 0;
+  still.until = query.time(8);
+  still.since = query.time(9).value_or(WallTime());
+  still.since_awake = AwakeTime(milliseconds(query.number(10)));
   return agent;
 }
 
@@ -110,7 +108,6 @@ Result<> SqliteRows::put(AgentRow& agent) {
   Query query(database_, query::put_agent);
   query.bind(1, agent.entry.name).bind(2, agent.set).bind(3, std::int64_t{agent.entry.queued_max});
   query.bind(4, std::int64_t{agent.entry.attempts_max}).bind(5, std::int64_t{agent.entry.lost_max});
-  query.bind(6, to_ms(agent.entry.backoff_base)).bind(7, to_ms(agent.entry.backoff_cap));
   if (query.next()) agent.number = query.number(0);
   return query.run();
 }
@@ -215,7 +212,7 @@ Result<NodeNumber> SqliteRows::add_node(const std::string& label, WallTime now) 
     if (query.next()) number = query.number(0);
     STINT_CHECK(query.run());
   }
-  // Before the commit: who sees the node finds it locked.
+  // Before the commit: a process that sees the node must find it locked.
   STINT_TRY(os::Fd lease, take_lease(number));
   own_.insert_or_assign(number, std::move(lease));
   enrolled_.push_back(number);
@@ -225,7 +222,7 @@ Result<NodeNumber> SqliteRows::add_node(const std::string& label, WallTime now) 
 
 Result<os::Fd> SqliteRows::take_lease(NodeNumber node) const {
   const std::string path = lease_path(node);
-  if (!os::file_identity(leases_)) ::mkdir(leases_.c_str(), kLeasesMode);  // else the next call says why it failed
+  if (!os::file_identity(leases_)) ::mkdir(leases_.c_str(), kLeasesMode);  // if this fails, the next call reports why
   STINT_TRY(os::Fd lease, os::open_shared_file(path, kLeaseMode));
   if (os::try_lock_slot(lease.get())) return lease;
   return fail(Errc::conflict, path + " is locked by another program. End that program");
@@ -251,18 +248,18 @@ Result<> SqliteRows::put(const NodeRow& node) {
   return {};
 }
 
-/// A lease file that was deleted is made anew: without it other processes take this one for dead.
+/// Creates a deleted lease file again: without it other processes consider this one dead.
 Result<> SqliteRows::renew(NodeNumber number, WallTime now) {
   const auto own = own_.find(number);
   if (own == own_.end()) return {};
   if (!os::file_identity(lease_path(number))) {
     STINT_TRY(own->second, take_lease(number));
   }
-  os::say_written(own->second.get(), now);
+  os::set_written_at(own->second.get(), now);
   return {};
 }
 
-/// Only a lock that is free, or no file at all, proves that a process is gone. Not being able to look proves nothing.
+/// Only a free lock, or a missing file, proves that a process is gone. A failed check proves nothing.
 Result<bool> SqliteRows::is_lapsed(NodeNumber number, WallTime) {
   if (own_.contains(number)) return false;
   STINT_TRY(const os::LockState lease, os::probe_lock(lease_path(number)));

@@ -1,6 +1,6 @@
-/// Tells whether a SQLite database was committed to: `PRAGMA data_version` on a connection that does nothing else, so
-/// that commits of this process count like those of others. A look reads shared memory and takes some microseconds; it
-/// waits for no writer and no disk sync. Own thread only.
+/// Detects commits to a SQLite database: `PRAGMA data_version` on a connection that does nothing else, so that
+/// commits of this process count like those of others. A look reads shared memory, takes some microseconds, and waits
+/// for no writer and no disk sync. Own thread only.
 #pragma once
 
 #include "store/sqlite_db.hpp"
@@ -14,8 +14,8 @@ class SqliteChanges {
  public:
   static Result<SqliteChanges> open(const std::string& path);
 
-  /// The same number as before: nothing was committed between the two looks. What was read after a look is still true
-  /// as long as the number stays. A look that fails gives a new number.
+  /// The same number as before means that nothing was committed between the two looks, so data read after the first
+  /// look is still current. A failed look returns a new number.
   std::uint64_t look();
 
  private:

@@ -25,10 +25,10 @@ void Database::CloseStatement::operator()(sqlite3_stmt* statement) const noexcep
 
 Error Database::error(std::string_view doing) const {
   const int code = database_ ? sqlite3_extended_errcode(database_.get()) : SQLITE_NOMEM;
-  // A statement is for who mends Stint; a person whose disk is full has no use for it.
+  // The statement helps a developer of Stint; a user whose disk is full does not need it.
   const std::string what = path_ + ": " + (database_ ? sqlite3_errmsg(database_.get()) : "out of memory");
   const std::string at = path_ + ": " + std::string(doing) + what.substr(path_.size());
-  switch (database_ ? sqlite3_system_errno(database_.get()) : 0) {  // SQLite's own words hide these
+  switch (database_ ? sqlite3_system_errno(database_.get()) : 0) {  // SQLite's messages hide these
     case EMFILE:
     case ENFILE:
       if ((code & 0xFF) != SQLITE_CANTOPEN) break;
@@ -36,14 +36,15 @@ Error Database::error(std::string_view doing) const {
     case ENOSPC:
     case EDQUOT:
       if ((code & 0xFF) != SQLITE_IOERR) break;
-      return {Errc::exhausted, Retry::unknown, path_ + ": no space left: the disk is full. Make room on it"};
+      return {Errc::exhausted, Retry::unknown, path_ + ": no space left: the disk is full. Free some space"};
     default: break;
   }
   switch (code & 0xFF) {
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return {Errc::unavailable, Retry::safe, what + ". Another program holds it; end that, or wait"};
+    case SQLITE_LOCKED:
+      return {Errc::unavailable, Retry::safe, what + ". Another program holds a lock on it; end that program, or wait"};
     case SQLITE_FULL:
-      return {Errc::exhausted, Retry::safe, path_ + ": no space left: the disk is full. Make room on it"};
+      return {Errc::exhausted, Retry::safe, path_ + ": no space left: the disk is full. Free some space"};
     case SQLITE_NOMEM: return {Errc::exhausted, Retry::safe, what};
     case SQLITE_READONLY:
     case SQLITE_PERM:
@@ -51,13 +52,14 @@ Error Database::error(std::string_view doing) const {
     case SQLITE_CANTOPEN: {
       const std::string owner = os::foreign_owner(path_);
       if (!owner.empty()) return {Errc::denied, what + ". It belongs to " + owner + ": use it as that user"};
-      return {Errc::denied, what + ". Make the file and its directory writable for you"};
+      return {Errc::denied, what + ". Make the file and its directory writable for your user"};
     }
     case SQLITE_NOTADB:
       return {Errc::failed,
-              path_ + " is no database of Stint. Move it away, and a new one is made; or put a copy back"};
+              path_ + " is not a Stint database. Move it away (Stint creates a new one), or restore a copy"};
     case SQLITE_CORRUPT:
-      return {Errc::failed, what + ". It is damaged: move it away to begin anew, or put a copy back"};
+      return {Errc::failed,
+              what + ". The file is damaged: restore a copy, or move it away to start with an empty store"};
     case SQLITE_IOERR: return {Errc::failed, Retry::unknown, what};
     case SQLITE_CONSTRAINT: return {Errc::conflict, at};
     default: return {Errc::failed, at};
@@ -65,7 +67,7 @@ Error Database::error(std::string_view doing) const {
 }
 
 Result<Database> Database::open(const std::string& path, Access access, Duration patience) {
-  // Nobody asks how much memory SQLite uses, and to count it takes a lock at every malloc. Before the first connection.
+  // Memory statistics are unused, and cost a lock at every malloc. Before the first connection.
   [[maybe_unused]] static const int uncounted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   Database database(path);
   sqlite3* raw = nullptr;
@@ -73,7 +75,7 @@ Result<Database> Database::open(const std::string& path, Access access, Duration
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   database.database_.reset(raw);
   if (code != SQLITE_OK) return fail(database.error("cannot be opened"));
-  // The gate file keeps ours apart; another tool may still hold the database.
+  // The write lock excludes other Stint processes; another program may still lock the database.
   sqlite3_busy_timeout(raw, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(patience).count()));
   sqlite3_extended_result_codes(raw, 1);
   STINT_CHECK(database.run(sqlite::query::settings));
@@ -109,7 +111,7 @@ Query::Query(Database& database, std::string_view sql) : database_(database), sq
 
 Query::~Query() {
   if (statement_ == nullptr) return;
-  sqlite3_reset(statement_);  // promptly: an open one holds a snapshot
+  sqlite3_reset(statement_);  // at once: an open statement holds a snapshot
   sqlite3_clear_bindings(statement_);
 }
 

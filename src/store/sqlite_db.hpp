@@ -1,4 +1,4 @@
-/// SQLite, with errors as values and statements that are prepared once. One thread at a time. Never across fork(2).
+/// SQLite with errors as values and cached prepared statements. One thread at a time. Never across fork(2).
 #pragma once
 
 #include "stint/error.hpp"
@@ -20,12 +20,12 @@ namespace stint::store {
 class Database {
  public:
   enum class Access : std::uint8_t { write, read };
-  /// Makes the file if it may write and there is none. The error names the file and what to do.
+  /// Creates the file if it may write and there is none. The error names the file and the next step.
   static Result<Database> open(const std::string& path, Access access, Duration patience);
 
-  /// One or more statements without an answer.
+  /// Runs one or more statements without an answer.
   [[nodiscard]] Result<> run(std::string_view sql);
-  /// In a transaction that others can't be in the way of, once it has begun.
+  /// Whether a transaction is open.
   [[nodiscard]] bool in_transaction() const noexcept;
 
  private:
@@ -37,14 +37,14 @@ class Database {
     void operator()(sqlite3_stmt* statement) const noexcept;
   };
   explicit Database(std::string path) : path_(std::move(path)) {}
-  /// Of the last call.
+  /// The error of the last call.
   [[nodiscard]] Error error(std::string_view doing) const;
   Result<sqlite3_stmt*> prepare(std::string_view sql);
 
   std::string path_;
   std::unique_ptr<sqlite3, CloseDatabase> database_;
   std::map<const char*, std::unique_ptr<sqlite3_stmt, CloseStatement>, std::less<>>
-      statements_;  // by address: literals
+      statements_;  // keyed by address: statements are literals
 };
 
 /// One use of a statement, which must be a literal. Binds by position, from 1; reads by column, from 0.
@@ -67,14 +67,14 @@ class Query {
   Query& bind(int at, std::optional<std::int64_t> value) { return value ? bind(at, *value) : bind_null(at); }
   Query& bind(int at, WallTime time) { return bind(at, std::int64_t{time.time_since_epoch().count()}); }
   Query& bind(int at, std::optional<WallTime> time) { return time ? bind(at, *time) : bind_null(at); }
-  /// NULL if it is empty.
+  /// Binds NULL if the text is empty.
   Query& bind_some(int at, std::string_view text) { return text.empty() ? bind_null(at) : bind(at, text); }
 
   /// True while there is a row.
   bool next();
-  /// Whether all went well: after the last row, or instead of any.
+  /// Whether the statement succeeded: call it after the last row, or instead of reading any.
   [[nodiscard]] Result<> end();
-  /// All of it, for a statement whose rows nobody wants.
+  /// Runs a statement whose rows are ignored.
   [[nodiscard]] Result<> run() {
     while (next()) {
     }
@@ -82,7 +82,7 @@ class Query {
   }
 
   [[nodiscard]] std::int64_t number(int column) const;
-  [[nodiscard]] std::string text(int column) const;  ///< NULL is empty; blobs as they are
+  [[nodiscard]] std::string text(int column) const;  ///< NULL is empty; a blob unchanged
   [[nodiscard]] bool is_null(int column) const;
   [[nodiscard]] std::optional<std::int64_t> maybe(int column) const;
   [[nodiscard]] std::optional<WallTime> time(int column) const;
@@ -96,7 +96,7 @@ class Query {
   std::optional<Error> error_;
 };
 
-/// The first column of the first row; 0: there is none.
+/// The first column of the first row; 0: no row.
 [[nodiscard]] Result<std::int64_t> read_number(Database& database, std::string_view sql);
 
 }  // namespace stint::store

@@ -1,4 +1,4 @@
-// The SQLite store on a disk that is slow, fails, fills up and loses what was not synced: sqlite_faulty_disk.hpp.
+// The SQLite store on a disk that is slow, fails, fills up and loses unsynced writes: sqlite_faulty_disk.hpp.
 #include "os/test_folder.hpp"
 #include "store/audit.hpp"
 #include "store/sqlite_faulty_disk.hpp"
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using domain::RunState;
 using Fault = FaultyDisk::Fault;
 
-/// More of them: STINT_SEEDS=300.
+/// For more seeds: STINT_SEEDS=300.
 std::uint64_t seeds(std::uint64_t usual) {
   const char* const asked = std::getenv("STINT_SEEDS");  // NOLINT(concurrency-mt-unsafe): before any thread
   return asked == nullptr ? usual : std::strtoull(asked, nullptr, 10);
@@ -26,8 +26,8 @@ void expect_sound(Opened& opened) { EXPECT_EQ(opened.run(opened.store().check())
 
 // ---- power cuts ----------------------------------------------------------------------------------------------------
 
-/// Submits until the power goes, `in` operations from now; then opens the store again on what is left. How many of the
-/// submits that were answered are gone; none: the power did not go, because fewer operations were needed.
+/// Submits until the power is cut, `in` operations from now; then opens the store again on what is left. Returns how
+/// many of the answered submits are lost; none: the power was not cut, because fewer operations were needed.
 std::optional<int> lost_in_power_cut(FaultyDisk& disk, const std::string& path, std::uint64_t in, std::uint64_t seed) {
   constexpr std::uint64_t kSubmits = 3;
   std::uint64_t answered = 0;
@@ -52,7 +52,7 @@ std::optional<int> lost_in_power_cut(FaultyDisk& disk, const std::string& path, 
   return lost;
 }
 
-TEST(SqliteDisk, what_was_answered_survives_a_power_cut_at_any_moment) {
+TEST(SqliteDisk, answered_submits_survive_a_power_cut_at_any_moment) {
   std::uint64_t in = 1;
   for (;; ++in) {
     SCOPED_TRACE("power goes at operation " + std::to_string(in));
@@ -65,8 +65,8 @@ TEST(SqliteDisk, what_was_answered_survives_a_power_cut_at_any_moment) {
   EXPECT_GT(in, 10U);
 }
 
-/// What synchronous=OFF would do: that the test above can fail.
-TEST(SqliteDisk, a_power_cut_takes_what_was_answered_if_nothing_is_synced) {
+/// Like synchronous=OFF: proves that the test above can fail.
+TEST(SqliteDisk, a_power_cut_loses_answered_submits_if_nothing_is_synced) {
   int lost = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     FaultyDisk disk;
@@ -94,8 +94,8 @@ TEST(SqliteDisk, a_power_cut_takes_what_was_answered_if_nothing_is_synced) {
   EXPECT_GT(lost, 0);
 }
 
-/// The log is copied into the database when it has grown: 1000 pages.
-TEST(SqliteDisk, what_was_answered_survives_a_power_cut_while_the_log_is_copied) {
+/// SQLite copies the log into the database when it has 1000 pages.
+TEST(SqliteDisk, answered_submits_survive_a_power_cut_during_a_checkpoint) {
   for (std::uint64_t seed = 1; seed <= seeds(3); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -128,8 +128,8 @@ TEST(SqliteDisk, what_was_answered_survives_a_power_cut_while_the_log_is_copied)
 
 // ---- a slow disk ---------------------------------------------------------------------------------------------------
 
-/// Asked for again and again while the disk syncs, and once more after the answer.
-TEST(SqliteDisk, a_run_is_ready_when_its_submit_is_answered_however_long_the_disk_takes) {
+/// Polls while the disk syncs, and once more after the answer.
+TEST(SqliteDisk, a_run_is_ready_when_its_submit_is_answered_on_a_slow_disk) {
   FaultyDisk disk;
   const os::TestFolder folder;
   Opened here(folder / "x.db"), there(folder / "x.db");
@@ -161,7 +161,7 @@ TEST(SqliteDisk, a_run_is_ready_when_its_submit_is_answered_however_long_the_dis
   EXPECT_EQ(here.run(here.store().beat(node))->stops.size(), 1U);
 }
 
-/// The check before the commit is passed, the one after it is not.
+/// The check before the commit passes, the one after it fails.
 TEST(SqliteDisk, a_commit_into_a_file_that_is_being_moved_is_not_answered_as_done) {
   FaultyDisk disk;
   const os::TestFolder folder;
@@ -199,18 +199,18 @@ TEST(SqliteDisk, a_node_whose_commit_fails_leaves_no_lease_behind) {
     disk.heal();
     EXPECT_TRUE(std::filesystem::is_empty(path + ".nodes"));
     const auto other = there.run(there.store().enrol("there"));
-    ASSERT_TRUE(other) << other.error().describe();  // it gets the number that was rolled back
+    ASSERT_TRUE(other) << other.error().describe();  // it gets the rolled-back number
     EXPECT_TRUE(there.run(there.store().beat(*other))->alive);
     there.define();
     EXPECT_TRUE(there.submit(1));
     EXPECT_EQ(there.run(there.store().claim(*other, "a", 1))->size(), 1U);
-    EXPECT_EQ(here.run(here.store().tick())->lost, 0U) << "it lives";
+    EXPECT_EQ(here.run(here.store().tick())->lost, 0U) << "it is alive";
     ASSERT_TRUE(there.run(there.store().drop_lease(*other)));
-    EXPECT_EQ(here.run(here.store().tick())->lost, 1U) << "and is found when it is gone";
+    EXPECT_EQ(here.run(here.store().tick())->lost, 1U) << "its death is detected";
   }
 }
 
-TEST(SqliteDisk, a_full_disk_is_told_in_words_and_not_in_sql) {
+TEST(SqliteDisk, a_full_disk_is_reported_without_sql) {
   for (std::uint64_t in = 1; in <= 6; ++in) {
     FaultyDisk disk;
     const os::TestFolder folder;
@@ -220,17 +220,17 @@ TEST(SqliteDisk, a_full_disk_is_told_in_words_and_not_in_sql) {
     for (std::uint64_t number = 1; number < 50; ++number) {
       const auto done = opened.submit(number);
       if (done) continue;
-      const std::string said = done.error().describe();
-      EXPECT_NE(said.find("the disk is full. Make room on it"), std::string::npos) << said;
+      const std::string message = done.error().describe();
+      EXPECT_NE(message.find("the disk is full. Free some space"), std::string::npos) << message;
       for (const char* const word : {"INSERT", "UPDATE", "SELECT", "BEGIN", "COMMIT", "PRAGMA"}) {
-        EXPECT_EQ(said.find(word), std::string::npos) << said;
+        EXPECT_EQ(message.find(word), std::string::npos) << message;
       }
       break;
     }
   }
 }
 
-/// Here SQLite rolls back the whole group on its own.
+/// Here SQLite rolls back the whole group by itself.
 TEST(SqliteDisk, a_read_error_within_a_group_fails_its_steps_and_keeps_none) {
   for (std::uint64_t in = 1; in < 200; ++in) {
     SCOPED_TRACE("read " + std::to_string(in));
@@ -239,7 +239,7 @@ TEST(SqliteDisk, a_read_error_within_a_group_fails_its_steps_and_keeps_none) {
     Opened opened(folder / "x.db");
     opened.define();
     {
-      Opened other(folder / "x.db");  // what it writes takes the pages out of the cache of the first
+      Opened other(folder / "x.db");  // its writes evict pages from the cache of the first store
       ASSERT_TRUE(other.submit(100));
     }
     std::map<std::uint64_t, Result<>> answers;
@@ -261,13 +261,13 @@ TEST(SqliteDisk, a_read_error_within_a_group_fails_its_steps_and_keeps_none) {
       if (!answer) EXPECT_EQ(answer.error().retry(), Retry::safe) << answer.error().describe();
     }
     expect_sound(opened);
-    if (!failed) return;  // so many reads there are
+    if (!failed) return;  // the scenario has no more reads
   }
-  FAIL() << "it reads on and on";
+  FAIL() << "the number of reads is not bounded";
 }
 
-/// Steps of all kinds, some together, on a disk that fails now and then. What was answered is there; what was refused
-/// is not, unless the error says that this is not known.
+/// Steps of all kinds, some together, on a disk that sometimes fails. What was answered is stored; what was refused
+/// is not, unless the error reports an unknown outcome.
 class Trial {
  public:
   explicit Trial(std::uint64_t seed) : random_(seed) { open(); }
@@ -309,7 +309,7 @@ class Trial {
     opened_.reset();
     disk_.lose_unsynced(random_());
     open();
-    EXPECT_TRUE(opened_->run(opened_->store().tick()));  // what ran is lost, and goes in doubt
+    EXPECT_TRUE(opened_->run(opened_->store().tick()));  // running runs are lost and go in doubt
     verify();
   }
 
@@ -416,7 +416,7 @@ class Trial {
   std::vector<Claim> claims_;
 };
 
-TEST(SqliteDisk, what_is_answered_is_true_on_a_disk_that_fails) {
+TEST(SqliteDisk, answers_are_true_on_a_failing_disk) {
   for (std::uint64_t seed = 1; seed <= seeds(6); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Trial(seed).live(30);

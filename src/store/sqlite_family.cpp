@@ -1,4 +1,4 @@
-// Those members of SqliteRows that keep families, and that remove what dead nodes left.
+// Members of SqliteRows: families, and removal of what dead nodes left.
 #include "store/sqlite_rows.hpp"
 #include "store_sql_sqlite.hpp"
 
@@ -10,14 +10,14 @@ namespace {
 
 namespace query = sqlite::query;
 
-constexpr int kSweptMax = 1000;  // lock files looked at in one sweep
+constexpr int kSweptMax = 1000;  // lock files checked in one sweep
 
 FamilyRow read_family(const Query& query) {
   return {.number = query.number(0),
           .sum = {.head = query.text(1), .used = {.tokens = query.number(2), .cost_micros = query.number(3)}}};
 }
 
-/// The node of a lock file; none: it is no lock file.
+/// The node of a lock file; none: not a lock file.
 std::optional<NodeNumber> node_of(const std::filesystem::path& path) {
   if (path.extension() != ".lock") return std::nullopt;
   const std::string stem = path.stem().string();
@@ -79,7 +79,7 @@ Result<> SqliteRows::put_pruned_at(WallTime at) {
   return query.bind(1, at).run();
 }
 
-/// In a transaction, so that no node is being added meanwhile: a lock file without a row belongs to none, or to one
+/// In a transaction, so that no node is added meanwhile: a lock file without a row belongs to no node, or to one
 /// whose row was never committed.
 Result<> SqliteRows::sweep_nodes() {
   {
@@ -95,7 +95,7 @@ Result<> SqliteRows::sweep_nodes() {
     if (++seen > kSweptMax) break;
     const std::optional<NodeNumber> node = node_of(entry.path());
     if (!node || known.contains(*node) || own_.contains(*node)) continue;
-    std::filesystem::remove(entry.path(), error);  // one that can't be removed does no harm
+    std::filesystem::remove(entry.path(), error);  // failing to remove one does no harm
   }
   return {};
 }

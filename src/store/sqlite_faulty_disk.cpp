@@ -15,11 +15,11 @@ constexpr int kTracked = SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL | SQLITE_OPEN_MAI
 
 }  // namespace
 
-/// As SQLite has it: the system's own follows it in memory.
+/// SQLite's view of a file; the system's own file follows it in memory.
 struct FaultyDisk::File {
   sqlite3_file base;
   FaultyDisk* disk;
-  std::shared_ptr<Content> content;  // null: of a temporary file
+  std::shared_ptr<Content> content;  // null: a temporary file
 
   sqlite3_file* system() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
@@ -177,7 +177,7 @@ std::shared_ptr<FaultyDisk::Content> FaultyDisk::content_of(const std::string& p
   if (content) return content;
   content = std::make_shared<Content>();
   content->path = path;
-  // Closing this descriptor drops no lock of SQLite's: it is the first connection, which has locked nothing yet.
+  // Closing this descriptor drops no lock of SQLite's: this is the first connection, which has locked nothing yet.
   std::ifstream file(path, std::ios::binary);
   content->durable.assign(std::istreambuf_iterator<char>(file), {});
   return content;
@@ -226,7 +226,7 @@ int FaultyDisk::cut(File& file, std::int64_t size) {
   return system->pMethods->xTruncate(system, size);
 }
 
-/// Nothing is really synced: that takes long, and the machine of the test does not lose its power.
+/// Does not really sync: that is slow, and the machine of the test does not lose power.
 int FaultyDisk::sync(File& file) {
   std::unique_lock lock(mutex_);
   if (!file.content) return SQLITE_OK;

@@ -1,9 +1,9 @@
-/// A disk for tests, as a SQLite VFS over the system's own: syncs that take long, I/O errors, no room, and power cuts
-/// that lose what was not synced. It is SQLite's default VFS as long as it lives; databases must be closed before it
-/// goes. One at a time. Any thread.
+/// A disk for tests, as a SQLite VFS over the system's own: slow syncs, I/O errors, a full disk, and power cuts that
+/// lose unsynced writes. It is SQLite's default VFS during its lifetime; close all databases before it is destroyed.
+/// One instance at a time. Any thread.
 ///
-/// An operation is a write, a truncation or a sync of a database, its log or its journal. Shared memory is not part of
-/// it: it does not survive a power cut anyway.
+/// An operation is a write, a truncation or a sync of a database, its log or its journal. Shared memory is not
+/// covered: it does not survive a power cut anyway.
 #pragma once
 
 #include "stint/time.hpp"
@@ -25,9 +25,9 @@ namespace stint::store {
 class FaultyDisk {
  public:
   enum class Fault : std::uint8_t {
-    io_error,   ///< EIO. After a failed sync, what it was to make durable never is, as Linux has it
-    full,       ///< writes that do not fit are refused; syncs work
-    power_cut,  ///< from there on nothing is done
+    io_error,   ///< EIO. After a failed sync its data never becomes durable, as on Linux
+    full,       ///< writes that need room fail; syncs work
+    power_cut,  ///< all operations from there on have no effect
   };
   static constexpr std::uint64_t kForever = UINT64_MAX;
 
@@ -36,26 +36,26 @@ class FaultyDisk {
   FaultyDisk(const FaultyDisk&) = delete;
   FaultyDisk& operator=(const FaultyDisk&) = delete;
 
-  /// So far.
+  /// The number of operations so far.
   [[nodiscard]] std::uint64_t operations();
   /// `in` = 1: the next operation, and `count` in a row. Until heal().
   void fail_in(std::uint64_t in, Fault fault, std::uint64_t count = kForever);
-  /// The same for reads, which are counted apart; they fail with an I/O error.
+  /// The same for reads, which are counted separately; they fail with an I/O error.
   void fail_reads_in(std::uint64_t in, std::uint64_t count = kForever);
-  /// No fault is ahead any more; the power is back.
+  /// Removes all faults; the power is back.
   void heal();
   [[nodiscard]] bool has_failed();
 
-  /// Every sync takes at least so long.
+  /// Every sync takes at least this long.
   void delay_syncs(Duration by);
-  /// Syncs wait until they are let go.
+  /// Blocks syncs until they are released.
   void hold_syncs();
   void let_syncs_go();
   [[nodiscard]] bool is_sync_held();
-  /// Answers syncs without making anything durable, as synchronous=OFF does: what tests of durability must notice.
+  /// Answers syncs without making anything durable, like synchronous=OFF: tests of durability must detect it.
   void ignore_syncs();
 
-  /// After a power cut, with all databases closed: of the writes since a file's last sync, each is there, lost, or torn
+  /// After a power cut, with all databases closed: each write since the last sync of its file is kept, lost, or torn
   /// between sectors. The seed decides.
   void lose_unsynced(std::uint64_t seed);
 
@@ -63,7 +63,7 @@ class FaultyDisk {
   struct Change {
     std::int64_t at = 0;
     std::string bytes;
-    bool cuts = false;  // the file ends at `at`
+    bool cuts = false;  // a truncation to `at`
   };
   struct Content {
     std::string path, durable;
@@ -75,7 +75,7 @@ class FaultyDisk {
 
   static void apply(std::string& content, const Change& change);
   std::shared_ptr<Content> content_of(const std::string& path);
-  /// The code that the operation fails with; 0: it goes well.
+  /// The error code of the operation; 0: it succeeds.
   int next_operation(int io_error, bool needs_room);
   int read(File& file, void* to, int size, std::int64_t at);
   int write(File& file, std::string_view bytes, std::int64_t at);

@@ -16,7 +16,7 @@ Result<> SqliteFiles::check() const {
     if (found == file.opened) continue;
     return fail(Error(Errc::unavailable, Retry::safe,
                       file.path + (found ? " was replaced by another file" : " was deleted or moved") +
-                          " while Stint has it open: nothing is stored any more. Put the file back in its place, or "
+                          " while Stint has it open: nothing can be stored. Put the file back, or "
                           "restart Stint"));
   }
   return {};

@@ -1,7 +1,7 @@
 /// The files of an open SQLite database, as they were when it was opened. Another program may delete or move them at
-/// any time; SQLite then goes on with files that no path leads to, and what is committed there is gone when the process
-/// ends. So the writer checks them around each commit. The check is by path alone: to open one of these files by other
-/// means than SQLite is forbidden, because closing it would drop the locks of the whole process. Any thread.
+/// any time. SQLite then continues on unlinked files, and their commits are lost when the process ends. So the writer
+/// checks the files around each commit. The check is by path alone: opening one of these files other than through
+/// SQLite is forbidden, because closing it would drop the locks of the whole process. Any thread.
 #pragma once
 
 #include "os/file_time.hpp"
@@ -14,11 +14,11 @@ namespace stint::store {
 
 class SqliteFiles {
  public:
-  /// `path`: where the database lies, not a link to it. Its connections are open and have read: then all files exist,
+  /// `path`: the database itself, not a link to it. Its connections must be open and have read: then all files exist,
   /// and SQLite keeps them until the last connection is closed.
   explicit SqliteFiles(const std::string& path);
 
-  /// Fails with Errc::unavailable if a path does not lead to the file that is open.
+  /// Fails with Errc::unavailable if a path does not lead to the open file.
   [[nodiscard]] Result<> check() const;
 
  private:

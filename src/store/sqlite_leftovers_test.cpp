@@ -1,4 +1,4 @@
-// What processes leave behind in a SQLite store when they are gone.
+// What ended processes leave in a SQLite store.
 #include "os/slot_file.hpp"
 #include "os/test_folder.hpp"
 #include "store/conformance.hpp"
@@ -62,11 +62,11 @@ TEST_F(SqliteLeftovers, processes_that_left_or_died_leave_neither_row_nor_file) 
   here.get(here.store->tick());
   EXPECT_EQ(node_rows(), 0);
   EXPECT_EQ(lock_files(), Names());
-  EXPECT_GT(here.get(here.store->enrol("next")), last) << "no number is used again";
+  EXPECT_GT(here.get(here.store->enrol("next")), last) << "numbers are never reused";
   EXPECT_FALSE(here.get(here.store->beat(last)).alive);
 }
 
-TEST_F(SqliteLeftovers, a_run_of_a_keeper_that_is_gone_is_for_all) {
+TEST_F(SqliteLeftovers, a_run_whose_keeper_is_gone_is_for_any_node) {
   Opened here(*this);
   AgentEntry agent;
   agent.name = "a";
@@ -84,10 +84,10 @@ TEST_F(SqliteLeftovers, a_run_of_a_keeper_that_is_gone_is_for_all) {
   EXPECT_EQ(here.get(here.store->claim(other, "a", 1)).size(), 1U);
 }
 
-TEST_F(SqliteLeftovers, what_was_left_by_chance_is_removed_with_what_is_old) {
+TEST_F(SqliteLeftovers, leftover_lease_files_are_removed_by_a_prune) {
   Opened here(*this), there(*this);
   const NodeNumber lives = here.get(here.store->enrol("lives")), another = there.get(there.store->enrol("another"));
-  {  // as a process leaves it that died between the file and the row, and as one of the version before left its row
+  {  // leftovers of a process that died between file and row, and of the previous version
     auto database = Database::open(path_, Database::Access::write, 1s).value();
     ASSERT_TRUE(database.run("INSERT INTO node (node_id, label, state) VALUES (77, 'old', 'dead')"));
   }
@@ -118,7 +118,7 @@ TEST_F(SqliteLeftovers, a_store_without_a_daemon_is_pruned_once_an_hour_by_any_o
   end_one();
   const std::uint64_t commits = first.store->commits();
   EXPECT_EQ(first.get(first.store->prune_if_due(1s, 1h, 10)), 0U);
-  EXPECT_EQ(first.store->commits(), commits) << "what is not due is not written";
+  EXPECT_EQ(first.store->commits(), commits) << "no write if it is not due";
   now_ms_ += 3'600'000;
   EXPECT_EQ(first.get(first.store->prune_if_due(1s, 1h, 10)), 1U);
 }

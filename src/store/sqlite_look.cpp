@@ -1,4 +1,4 @@
-// Those members of SqliteRows that only look.
+// Members of SqliteRows: queries.
 #include "store/brief_text.hpp"
 #include "store/column_codec.hpp"
 #include "store/errors.hpp"
@@ -16,7 +16,7 @@ using domain::Hold;
 using domain::RunState;
 namespace query = sqlite::query;
 
-constexpr std::int64_t kFewQueued = 10'000;  // more, and the newest are found sooner by going back through all runs
+constexpr std::int64_t kFewQueued = 10'000;  // with more, a backward scan over all runs finds the newest sooner
 
 /// Columns from 0: seq, fence, node_id, cause, state, hold, error, data, at.
 Result<Event> read_event(const Query& query) {
@@ -42,13 +42,14 @@ Result<std::optional<RunRow>> SqliteRows::find(const std::string& id) {
   STINT_TRY(std::vector<RunRow> rows, read_all(query));
   if (rows.empty()) return std::nullopt;
   Run& run = rows.front().run;
-  if (rows.size() > 1 && run.id != id) return fail(Errc::invalid, "more than one run begins with '" + id + "'");
+  if (rows.size() > 1 && run.id != id)
+    return fail(Errc::invalid, "several runs have ids that begin with '" + id + "'. Use more characters of the id");
   STINT_TRY(run.input, input(run.number));
   STINT_TRY(run.result, result(run.number));
   return std::move(rows.front());
 }
 
-/// Whether runs of these states are better found through their own indexes than by going back through all.
+/// Whether the index of these states is faster than a backward scan over all runs.
 Result<bool> SqliteRows::are_few(const std::vector<RunState>& states) {
   constexpr std::array kUnfinished = {RunState::queued, RunState::running, RunState::parked, RunState::in_doubt};
   const auto is_unfinished = [&](RunState state) { return std::ranges::find(kUnfinished, state) != kUnfinished.end(); };
@@ -212,7 +213,7 @@ Result<std::vector<LimitHolder>> SqliteRows::holders(LimitNumber limit, std::siz
   return found;
 }
 
-/// Each agent's own line is in the order of an index; the first of each together have the first of all.
+/// Each agent's queue is read in the order of an index; the first of each queue contain the first of all.
 Result<std::vector<LimitWaiter>> SqliteRows::waiters(LimitNumber limit, std::size_t most) {
   std::vector<std::pair<AgentNumber, std::uint32_t>> agents;
   {
@@ -314,8 +315,8 @@ Result<std::vector<std::string>> SqliteRows::check() {
   }
   Query query(database_, query::wrong_counts);
   while (query.next()) {
-    findings.push_back("the queue of '" + query.text(0) + "' counts " + std::to_string(query.number(1)) +
-                       " runs and has " + std::to_string(query.number(2)));
+    findings.push_back("the queue counter of '" + query.text(0) + "' is " + std::to_string(query.number(1)) +
+                       ", but the number of queued runs is " + std::to_string(query.number(2)));
   }
   STINT_CHECK(query.end());
   return findings;

@@ -9,7 +9,7 @@ namespace {
 
 namespace query = sqlite::query;
 
-constexpr std::size_t kShownMax = 64;              // bytes of a foreign name in a message
+constexpr std::size_t kShownMax = 64;              // shown bytes of a foreign name
 constexpr std::int64_t kApplication = 0x53544E54;  // `STNT`, in the file's header
 
 bool is_in(Migrations migrations, const std::string& sql) {
@@ -18,15 +18,15 @@ bool is_in(Migrations migrations, const std::string& sql) {
   });
 }
 
-/// A trigger or a view that no migration made could change what is written: a run's prompt, for one. SQLite keeps the
-/// text of what made them.
+/// A trigger or view that no migration created could change what is written, such as a run's prompt. SQLite keeps
+/// their source text.
 Result<> check_triggers(Database& database, const std::string& path, Migrations migrations) {
   Query query(database, query::triggers);
   while (query.next()) {
     if (is_in(migrations, query.text(1))) continue;
-    return fail(Errc::denied, path + " has a trigger or a view that is not Stint's, '" +
+    return fail(Errc::denied, path + " contains a trigger or view that Stint did not create, '" +
                                   query.text(0).substr(0, kShownMax) +
-                                  "', which could change what is stored. Move the file away, and a new one is made");
+                                  "', which could change what is stored. Move the file away: Stint creates a new one");
   }
   return query.end();
 }
@@ -49,8 +49,7 @@ Result<Schema> migrate_sqlite(Database& database, const std::string& path, Migra
   STINT_TRY(const std::int64_t application, read_number(database, query::application));
   STINT_TRY(const std::int64_t tables, read_number(database, query::count_tables));
   if (application != kApplication && (tables > 0 || version > 0)) {
-    return fail(Errc::denied,
-                path + " is no database of Stint, but of another program. Move it away, and a new one is made");
+    return fail(Errc::denied, path + " is the database of another program. Move it away: Stint creates a new one");
   }
   if (version > 0 && version <= kUnreleasedMax) return fail(unreleased_schema(path, version, "delete the file"));
   STINT_CHECK(check_triggers(database, path, migrations));

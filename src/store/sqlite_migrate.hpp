@@ -1,4 +1,4 @@
-/// Makes the tables of a SQLite file, or brings them up to date.
+/// Creates the tables of a SQLite file, or migrates them.
 #pragma once
 
 #include "store/migration.hpp"
@@ -8,12 +8,12 @@
 
 namespace stint::store {
 
-/// Those of this program.
+/// The migrations of this program.
 [[nodiscard]] Migrations sqlite_migrations() noexcept;
 
-/// Call it under the store's write lock, so that two processes that start at once do not both do it. `denied`: the file
-/// is another program's, a newer Stint's or an unreleased one's, or has triggers or views that no migration made; it is
-/// left as it is.
+/// Call it under the store's write lock, so that only one of several starting processes migrates. `denied`: the file
+/// belongs to another program, a newer Stint or an unreleased one, or has triggers or views that no migration
+/// created. The file is then left unchanged.
 [[nodiscard]] Result<Schema> migrate_sqlite(Database& database, const std::string& path, Migrations migrations);
 
 }  // namespace stint::store

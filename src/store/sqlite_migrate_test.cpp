@@ -19,7 +19,7 @@ TEST(SqliteFile, a_database_of_another_program_is_left_alone) {
   EXPECT_EQ(opened.error(), Errc::denied);
 }
 
-TEST(SqliteFile, a_trigger_or_a_view_that_is_not_ours_is_refused) {
+TEST(SqliteFile, a_foreign_trigger_or_view_is_refused) {
   for (const char* const planted :
        {"CREATE TRIGGER evil AFTER INSERT ON run_input BEGIN UPDATE run_input SET body = 'x'; END",
         "DROP TRIGGER run_came; CREATE TRIGGER run_came AFTER INSERT ON run BEGIN UPDATE run_input SET body = 'x'; END",
@@ -29,7 +29,7 @@ TEST(SqliteFile, a_trigger_or_a_view_that_is_not_ours_is_refused) {
     const os::TestFolder folder;
     const std::string path = folder / "x.db";
     ASSERT_TRUE(Opened(path).ok());
-    ASSERT_TRUE(Opened(path).ok()) << "its own are known";
+    ASSERT_TRUE(Opened(path).ok()) << "its own are accepted";
     run_sql(path, planted);
     const Opened opened(path);
     ASSERT_FALSE(opened.ok()) << planted;
@@ -38,7 +38,7 @@ TEST(SqliteFile, a_trigger_or_a_view_that_is_not_ours_is_refused) {
   }
 }
 
-TEST(SqliteFile, a_newer_schema_is_refused_unless_it_says_that_we_may) {
+TEST(SqliteFile, a_newer_schema_is_refused_unless_marked_compatible) {
   const os::TestFolder folder;
   const std::string path = folder / "x.db";
   {
@@ -52,7 +52,7 @@ TEST(SqliteFile, a_newer_schema_is_refused_unless_it_says_that_we_may) {
   EXPECT_NE(refused.error().describe().find("newer Stint"), std::string::npos);
 }
 
-TEST(SqliteFile, a_file_of_the_version_before_is_brought_up_to_date_and_its_program_goes_on) {
+TEST(SqliteFile, a_file_of_the_previous_version_is_migrated_and_its_program_continues) {
   const os::TestFolder folder;
   const std::string path = folder / "x.db";
   Opened before(path);
@@ -69,7 +69,7 @@ TEST(SqliteFile, a_file_of_the_version_before_is_brought_up_to_date_and_its_prog
   EXPECT_EQ(migrated->now, newest);
   EXPECT_TRUE(database->run("INSERT INTO extra VALUES (1)"));
   EXPECT_EQ(migrate_sqlite(*database, path, migrations)->found, newest) << "once";
-  EXPECT_TRUE(before.submit(2)) << "the program of the version before goes on";
+  EXPECT_TRUE(before.submit(2)) << "the program of the previous version continues";
   Opened after(path);
   ASSERT_TRUE(after.ok()) << after.error().describe();
   const NodeNumber node = after.run(after.store().enrol("w")).value();
@@ -93,7 +93,7 @@ TEST(SqliteFile, a_migration_that_fails_leaves_the_file_as_it_was) {
   EXPECT_EQ(Opened(path).store().schema().found, newest_version(sqlite_migrations()));
 }
 
-TEST(SqliteFile, a_file_of_an_unreleased_version_is_refused_with_the_way_out_and_not_changed) {
+TEST(SqliteFile, a_file_of_an_unreleased_version_is_refused_with_the_next_step_and_unchanged) {
   const os::TestFolder folder;
   const std::string path = folder / "x.db";
   const std::string old = [&] {
@@ -106,10 +106,10 @@ TEST(SqliteFile, a_file_of_an_unreleased_version_is_refused_with_the_way_out_and
     const Opened refused(path);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error(), Errc::denied);
-    const std::string said = refused.error().describe();
-    EXPECT_NE(said.find("unreleased version of Stint (schema 2)"), std::string::npos) << said;
-    EXPECT_NE(said.find("stint store export"), std::string::npos) << said;
-    EXPECT_NE(said.find("delete the file"), std::string::npos) << said;
+    const std::string message = refused.error().describe();
+    EXPECT_NE(message.find("unreleased version of Stint (schema 2)"), std::string::npos) << message;
+    EXPECT_NE(message.find("stint store export"), std::string::npos) << message;
+    EXPECT_NE(message.find("delete the file"), std::string::npos) << message;
   }
   run_sql(path, "PRAGMA user_version = " + std::to_string(newest_version(sqlite_migrations())));
   Opened again(path);

@@ -1,4 +1,4 @@
-/// For tests of the SQLite store: one that is open on a path, and processes that have one.
+/// For tests of the SQLite store: an open store on a path, and child processes with their own.
 #pragma once
 
 #include "domain/run_id.hpp"
@@ -14,7 +14,7 @@
 
 namespace stint::store {
 
-/// A store of its own on a path, as another process has it.
+/// An independent store on a path, like that of another process.
 class Opened {
  public:
   explicit Opened(const std::string& path, Duration patience = std::chrono::seconds(10))
@@ -64,7 +64,7 @@ inline void run_sql(const std::string& path, std::string_view sql) {
   ASSERT_TRUE(done) << done.error().describe();
 }
 
-/// In a process of its own, which ends with the answer. No thread of ours runs when it is forked.
+/// Runs the body in a forked process, which ends with the answer. No thread of this process may run at the fork.
 template <class Body>
 pid_t start(Body body) {
   const pid_t pid = ::fork();

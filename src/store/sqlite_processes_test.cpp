@@ -1,4 +1,4 @@
-// The SQLite store's files among processes and people: out of descriptors, deleted, moved.
+// The files of the SQLite store under interference: no descriptors left, deleted, moved.
 #include "os/test_descriptors.hpp"
 #include "os/test_folder.hpp"
 #include "store/sqlite_opened.hpp"
@@ -21,7 +21,7 @@ int exit_status(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// All descriptors that this process may have, but `spare`.
+/// Opens all descriptors that this process may have, except `spare`.
 std::vector<os::Fd> use_up_descriptors(std::size_t spare) {
   const rlimit few = {.rlim_cur = 200, .rlim_max = 200};
   ::setrlimit(RLIMIT_NOFILE, &few);
@@ -35,8 +35,8 @@ std::vector<os::Fd> use_up_descriptors(std::size_t spare) {
   return all;
 }
 
-/// The other process has a run and lives; this one ticks with 0, 1, … descriptors left.
-TEST(SqliteProcesses, one_without_descriptors_takes_no_run_from_another) {
+/// The other process owns a run and is alive; this one ticks with 0, 1, … descriptors left.
+TEST(SqliteProcesses, a_process_without_descriptors_takes_no_run_from_another) {
   if (os::kSanitizerNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
   const os::TestFolder folder;
   const std::string path = folder / "x.db";
@@ -74,7 +74,7 @@ TEST(SqliteProcesses, one_without_descriptors_takes_no_run_from_another) {
       if (!ticked && ticked.error().retry() != Retry::safe) return 2;
       refused = refused || !ticked;
     }
-    if (!refused) return 3;  // then nothing was tried
+    if (!refused) return 3;  // the scenario did not happen
     return opened.run(opened.store().tick()) ? 0 : 4;
   });
   EXPECT_EQ(exit_status(poor), 0);
@@ -85,7 +85,7 @@ TEST(SqliteProcesses, one_without_descriptors_takes_no_run_from_another) {
   ::close(end[0]);
 }
 
-TEST(SqliteProcesses, without_descriptors_a_store_is_not_opened_and_the_reason_is_told) {
+TEST(SqliteProcesses, without_descriptors_a_store_is_not_opened_and_the_error_names_the_reason) {
   if (os::kSanitizerNeedsDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors of its own";
   const os::TestFolder folder;
   const std::string path = folder / "x.db";
@@ -104,7 +104,7 @@ TEST(SqliteProcesses, without_descriptors_a_store_is_not_opened_and_the_reason_i
   EXPECT_EQ(exit_status(child), 0);
 }
 
-TEST(SqliteProcesses, a_lease_that_somebody_deletes_is_made_again_by_the_next_beat) {
+TEST(SqliteProcesses, a_deleted_lease_file_is_created_again_by_the_next_heartbeat) {
   const os::TestFolder folder;
   const std::string path = folder / "x.db", leases = path + ".nodes";
   Opened here(path), there(path);
@@ -114,7 +114,7 @@ TEST(SqliteProcesses, a_lease_that_somebody_deletes_is_made_again_by_the_next_be
   EXPECT_EQ(here.run(here.store().claim(node, "a", 1))->size(), 1U);
   for (int round = 0; round < 2; ++round) {
     EXPECT_TRUE(here.run(here.store().beat(node))->alive);
-    EXPECT_TRUE(here.run(here.store().beat(node))->alive);  // this one is remembered
+    EXPECT_TRUE(here.run(here.store().beat(node))->alive);  // this answer is cached
     std::filesystem::remove_all(round == 0 ? leases + "/" + std::to_string(node) + ".lock" : leases);
     EXPECT_TRUE(here.run(here.store().beat(node))->alive);
     const Ticked ticked = there.run(there.store().tick()).value();
@@ -124,7 +124,7 @@ TEST(SqliteProcesses, a_lease_that_somebody_deletes_is_made_again_by_the_next_be
   EXPECT_TRUE(there.run(there.store().enrol("there")));
 }
 
-// ---- files that go away --------------------------------------------------------------------------------------------
+// ---- files that vanish ---------------------------------------------------------------------------------------------
 
 class SqliteFilesGone : public testing::TestWithParam<const char*> {
  protected:
@@ -157,7 +157,7 @@ class SqliteFilesGone : public testing::TestWithParam<const char*> {
   NodeNumber node_ = 0;
 };
 
-TEST_P(SqliteFilesGone, moved_away_nothing_is_accepted_and_put_back_all_goes_on) {
+TEST_P(SqliteFilesGone, a_store_whose_files_were_moved_accepts_nothing_until_they_are_back) {
   std::filesystem::rename(victim_, folder_ / "away");
   expect_all_refused();
   std::filesystem::rename(folder_ / "away", victim_);
@@ -166,13 +166,13 @@ TEST_P(SqliteFilesGone, moved_away_nothing_is_accepted_and_put_back_all_goes_on)
   EXPECT_EQ(opened_.run(opened_.store().ready(kReadyMax))->size(), 1U);
 }
 
-TEST_P(SqliteFilesGone, replaced_by_another_nothing_is_accepted) {
+TEST_P(SqliteFilesGone, a_store_whose_files_were_replaced_accepts_nothing) {
   std::filesystem::copy_file(victim_, folder_ / "copy");
   std::filesystem::rename(folder_ / "copy", victim_);
   expect_all_refused();
 }
 
-TEST_P(SqliteFilesGone, deleted_nothing_is_accepted) {
+TEST_P(SqliteFilesGone, a_store_whose_files_were_deleted_accepts_nothing) {
   std::filesystem::remove(victim_);
   expect_all_refused();
 }

@@ -1,4 +1,4 @@
-// Those members of SqliteRows that keep runs.
+// Members of SqliteRows: runs.
 #include "store/sqlite_rows.hpp"
 
 #include "store/column_codec.hpp"
@@ -20,12 +20,12 @@ Result<std::string> SqliteRows::agent_name(AgentNumber number) {
   const auto known = agent_names_.find(number);
   if (known != agent_names_.end()) return known->second;
   STINT_TRY(const std::optional<AgentRow> row, agent(number));
-  if (!row) return fail(Errc::failed, "the database has a run of an agent that it has not");
+  if (!row) return fail(Errc::failed, "the database contains a run whose agent does not exist");
   agent_names_.emplace(number, row->entry.name);
   return row->entry.name;
 }
 
-/// The columns of queries.sql, in their order.
+/// The columns of queries.sql, in order.
 Result<RunRow> SqliteRows::read_run(const Query& query) {
   RunRow row;
   Run& run = row.run;
@@ -272,7 +272,7 @@ Result<> SqliteRows::put_result(RunNumber run, std::string result) {
   return query.bind(1, run).bind(2, result).run();
 }
 
-/// Chunks end where the head ends, so that the head stays whole while the middle goes.
+/// Chunks end where the head ends, so that the head stays complete when the middle is dropped.
 Result<> SqliteRows::add_output(RunNumber run, std::string_view text) {
   std::int64_t bytes = 0;
   {

@@ -1,8 +1,8 @@
-/// Rows in a SQLite file. On one thread with its database, inside of a transaction that the caller opens.
+/// Rows in a SQLite file. Lives on one thread with its database, inside a transaction that the caller opens.
 ///
-/// A node's lease is a lock: its process holds `nodes/<number>.lock` beside the database, and the kernel lets go of
-/// it when the process is gone. So a dead one is known at once, and a frozen one is never taken for dead. The time of
-/// that file is the node's last beat: a beat writes nothing to the database.
+/// A node's lease is a lock: its process holds `nodes/<number>.lock` beside the database, and the kernel releases it
+/// when the process is gone. So a death is detected at once, and a frozen process is never considered dead. The
+/// modification time of that file is the node's last heartbeat: a heartbeat writes nothing to the database.
 #pragma once
 
 #include "os/fd.hpp"
@@ -15,7 +15,7 @@ namespace stint::store {
 
 class SqliteRows final : public Rows {
  public:
-  /// `leases`: the directory of the locks.
+  /// `leases`: the directory of the lock files.
   SqliteRows(Database& database, std::string leases) : database_(database), leases_(std::move(leases)) {}
 
   Result<std::optional<AgentRow>> agent(std::string_view name) override;
@@ -77,7 +77,7 @@ class SqliteRows final : public Rows {
   Result<std::optional<WallTime>> pruned_at() override;
   Result<> put_pruned_at(WallTime at) override;
 
-  // Looking, for the store; with texts, as far as they are wanted.
+  // Queries of the store; they include the texts if asked.
   Result<std::optional<RunRow>> find(const std::string& id_or_prefix);
   Result<std::vector<RunRow>> list(const Filter& filter);
   Result<std::vector<RunRow>> with_key(const std::string& agent, const std::string& key);
@@ -88,30 +88,31 @@ class SqliteRows final : public Rows {
   Result<Stats> stats();
   Result<std::vector<QueueState>> queues();
   Result<std::vector<Spent>> spent(WallTime since);
-  /// Events and output are in the record, all else in the row.
+  /// The record contains events and output; the row contains the rest.
   Result<std::vector<std::pair<RunRow, RunRecord>>> dump(RunNumber after, std::uint32_t most);
   Result<std::vector<std::string>> check();
 
-  // The writer says where steps and groups begin and end: leases are files, which SQLite does not roll back.
+  // The writer calls these where steps and groups begin and end: leases are files, which SQLite does not roll back.
   void begin_group();
   void begin_step();
-  /// Writes what was kept back until the end of the step.
+  /// Writes the rows buffered during the step.
   Result<> flush();
-  /// The step was rolled back: what it kept back is forgotten, and the leases it took are given back.
+  /// After a rollback of the step: drops the buffered rows and releases the leases that the step took.
   void undo_step();
-  /// The same for all steps of the group; or, if it was committed, the leases of nodes that are dead now are removed.
+  /// The same for all steps of the group; or, after a commit, removes the lease files of nodes that are dead now.
   void end_group(bool committed);
 
-  /// Keeps how the clocks stand for the next boot, if the last look is old.
+  /// Records the clock readings for the next boot if the last record is old.
   Result<> see_clock(const StoreClock& clock);
 
-  /// No node of another process is there, which might die and leave no other trace than its lock.
+  /// Whether all nodes belong to this process. A node of another process could die and leave no trace but its free
+  /// lock.
   Result<bool> are_all_own();
 
-  /// As if the process that enrolled it were gone.
+  /// For tests: as if the process that enrolled the node were gone.
   void drop_lease(NodeNumber node) { own_.erase(node); }
 
-  /// Of a node; its time says when it beat last.
+  /// The lock file of a node; its modification time is the last heartbeat.
   [[nodiscard]] static std::string lease_path(const std::string& leases, NodeNumber node);
 
  private:
@@ -127,21 +128,21 @@ class SqliteRows final : public Rows {
 
   Result<> write_spent();
   Result<> write_events(std::size_t from, std::size_t count);
-  void forget_kept();
+  void clear_cache();
   Result<os::Fd> take_lease(NodeNumber node) const;
   void give_up_leases(std::size_t from);
 
   Database& database_;
   std::string leases_;
-  std::vector<EventRow> events_;                                          // kept back, to be written together
-  std::map<std::pair<std::chrono::sys_days, AgentNumber>, Spent> spent_;  // by day and agent; kept back, too
-  /// As read in this transaction: who ends a batch reads them often.
+  std::vector<EventRow> events_;                                          // buffered, to be written together
+  std::map<std::pair<std::chrono::sys_days, AgentNumber>, Spent> spent_;  // by day and agent; buffered as well
+  /// As read in this transaction: a batch of settlements reads them often.
   std::map<AgentNumber, AgentRow> agents_;
-  std::set<SetNumber> steady_;                           // sets of which no limit is ramping up, in this transaction
+  std::set<SetNumber> steady_;                           // sets without a ramping limit, in this transaction
   std::map<NodeNumber, os::Fd> own_;                     // locks of the nodes of this process
-  std::vector<NodeNumber> enrolled_, buried_;            // in this group, which may yet be rolled back
-  std::size_t enrolled_before_ = 0, buried_before_ = 0;  // this step
-  std::map<AgentNumber, std::string> agent_names_;       // which never change
+  std::vector<NodeNumber> enrolled_, buried_;            // in this group, which may still be rolled back
+  std::size_t enrolled_before_ = 0, buried_before_ = 0;  // before this step
+  std::map<AgentNumber, std::string> agent_names_;       // they never change
 };
 
 }  // namespace stint::store

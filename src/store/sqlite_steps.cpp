@@ -1,4 +1,4 @@
-// Those members of SqliteRows that keep back what a step writes, until the step or its group ends.
+// Members of SqliteRows: buffer the writes of a step until the step or its group ends.
 #include "store/column_codec.hpp"
 #include "store/sqlite_rows.hpp"
 #include "store_sql_sqlite.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 namespace query = sqlite::query;
 
-constexpr std::size_t kEventsAtOnce = 16;  // as many as `add_events` takes
+constexpr std::size_t kEventsAtOnce = 16;  // the size of `add_events`
 
 }  // namespace
 
@@ -67,7 +67,7 @@ Result<> SqliteRows::flush() {
 }
 
 void SqliteRows::begin_group() {
-  forget_kept();  // other processes may have written since
+  clear_cache();  // other processes may have written since
   enrolled_.clear();
   buried_.clear();
   begin_step();
@@ -79,8 +79,8 @@ void SqliteRows::begin_step() {
 }
 
 void SqliteRows::undo_step() {
-  forget_kept();
-  agent_names_.clear();  // an agent that was rolled back leaves its number to another
+  clear_cache();
+  agent_names_.clear();  // the number of a rolled-back agent is reused
   give_up_leases(enrolled_before_);
   buried_.resize(buried_before_);
 }
@@ -92,12 +92,12 @@ void SqliteRows::end_group(bool committed) {
     return;
   }
   for (const NodeNumber node : buried_) {
-    ::unlink(lease_path(node).c_str());  // numbers are never used again
+    ::unlink(lease_path(node).c_str());  // numbers are never reused
     own_.erase(node);
   }
 }
 
-/// Under the write gate: the number of a node that was rolled back is given to the next one, of whatever process.
+/// Under the write lock: the number of a rolled-back node goes to the next node, of any process.
 void SqliteRows::give_up_leases(std::size_t from) {
   for (std::size_t i = from; i < enrolled_.size(); ++i) {
     ::unlink(lease_path(enrolled_[i]).c_str());
@@ -106,7 +106,7 @@ void SqliteRows::give_up_leases(std::size_t from) {
   enrolled_.resize(from);
 }
 
-void SqliteRows::forget_kept() {
+void SqliteRows::clear_cache() {
   events_.clear();
   spent_.clear();
   agents_.clear();

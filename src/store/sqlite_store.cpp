@@ -17,7 +17,7 @@ namespace query = sqlite::query;
 
 constexpr unsigned kFileMode = 0600;
 
-/// Under the write lock as well: the first process of a boot sets the anchor for all.
+/// Also under the write lock: the first process of a boot sets the anchor for all.
 Result<StoreClock> open_clock(Database& database, const domain::System& system) {
   std::optional<StoreClock::Anchor> kept;
   std::optional<StoreClock::Seen> seen;
@@ -45,16 +45,16 @@ Result<StoreClock> open_clock(Database& database, const domain::System& system) 
   return clock;
 }
 
-/// What runs say and were told is for their owner alone. SQLite would make the file for all to read; its log and index
-/// take the mode of the file. Only a file that is not there yet: to close another would drop SQLite's locks on it.
+/// Inputs and outputs of runs are private to their user. SQLite would create a world-readable file; its log and index
+/// take the mode of the file. Only for a new file: closing an existing one would drop SQLite's locks on it.
 void make_private(const std::string& path) {
   const os::Fd made(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kFileMode));
 }
 
 Error unusable(const std::string& path, const Error& error) {
   const std::string owner = os::foreign_owner(path);
-  return {error.code(), "the store can't be used: " + std::string(error.what()) +
-                            (owner.empty() ? ". Make its directory writable for you"
+  return {error.code(), "cannot use the store: " + std::string(error.what()) +
+                            (owner.empty() ? ". Make its directory writable for your user"
                                            : ". " + path + " belongs to " + owner +
                                                  ": use it as that user, or work in a "
                                                  "clone of your own")};
@@ -65,16 +65,16 @@ Error unusable(const std::string& path, const Error& error) {
 Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path, const domain::System& system,
                                                                 Duration patience) {
   std::error_code error;
-  // Where it lies: SQLite has its log there, and who comes by a link must find the same leases.
+  // The real path: SQLite keeps its log there, and a process that opens a link must find the same leases.
   if (const auto place = std::filesystem::weakly_canonical(path, error); !error) path = place.string();
   const std::string leases = path + ".nodes";
   std::filesystem::create_directories(leases, error);
-  if (error) return fail(unusable(path, Error(Errc::denied, "cannot make " + leases + ": " + error.message())));
-  auto opened_gate = os::open_shared_file(path + ".gate", kFileMode);
-  if (!opened_gate) return fail(unusable(path, std::move(opened_gate.error())));
-  os::Fd gate = *std::move(opened_gate);
+  if (error) return fail(unusable(path, Error(Errc::denied, "cannot create " + leases + ": " + error.message())));
+  auto opened_lock = os::open_shared_file(path + ".gate", kFileMode);
+  if (!opened_lock) return fail(unusable(path, std::move(opened_lock.error())));
+  os::Fd write_lock = *std::move(opened_lock);
   make_private(path);
-  STINT_CHECK(blocking_take(gate, patience));
+  STINT_CHECK(blocking_lock_writes(write_lock, patience));
   Schema schema;
   std::optional<StoreClock> clock;
   auto opened = [&]() -> Result<Database> {
@@ -83,7 +83,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path
     STINT_TRY(clock, open_clock(database, system));
     return database;
   }();
-  os::unlock_slot(gate.get());
+  os::unlock_slot(write_lock.get());
   STINT_TRY(Database database, std::move(opened));
   STINT_TRY(Database for_reading, Database::open(path, Database::Access::read, patience));
   STINT_CHECK(read_number(for_reading, query::version));
@@ -91,7 +91,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path
   std::unique_ptr<SqliteStore> store(new SqliteStore(path, std::move(changes), leases, *clock));
   store->schema_ = schema;
   store->writer_ = std::make_unique<SqliteWriter>(store->writing_.reactor(), std::move(database), store->files_, leases,
-                                                  std::move(gate), system, *clock, patience);
+                                                  std::move(write_lock), system, *clock, patience);
   store->reader_ = std::make_unique<Reader>(std::move(for_reading), leases, system, *clock);
   return store;
 }
@@ -104,7 +104,7 @@ auto SqliteStore::write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>
 }
 
 template <class Step>
-auto SqliteStore::write_and_ring(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>> {
+auto SqliteStore::write_and_notify(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>> {
   auto result = co_await write(std::move(step));
   notification_.notify();
   co_return result;
@@ -126,13 +126,13 @@ Task<Result<>> SqliteStore::define(std::vector<AgentEntry> agents) {
 }
 
 Task<Result<>> SqliteStore::resize(std::string limit, std::optional<std::uint32_t> capacity) {
-  return write_and_ring(
+  return write_and_notify(
       [limit = std::move(limit), capacity](Ledger& ledger) { return ledger.resize(limit, capacity); });
 }
 
 Task<Result<>> SqliteStore::configure(std::map<std::string, std::uint32_t> capacities,
                                       std::vector<std::string> agents) {
-  return write_and_ring([capacities = std::move(capacities), agents = std::move(agents)](Ledger& ledger) {
+  return write_and_notify([capacities = std::move(capacities), agents = std::move(agents)](Ledger& ledger) {
     return ledger.configure(capacities, agents);
   });
 }
@@ -142,7 +142,7 @@ Task<Result<>> SqliteStore::pause(std::string limit, std::optional<Duration> len
 }
 
 Task<Result<std::uint64_t>> SqliteStore::resume(std::string limit) {
-  return write_and_ring([limit = std::move(limit)](Ledger& ledger) { return ledger.resume(limit); });
+  return write_and_notify([limit = std::move(limit)](Ledger& ledger) { return ledger.resume(limit); });
 }
 
 Task<Result<std::vector<LimitState>>> SqliteStore::limits(std::uint32_t listed) {
@@ -161,7 +161,7 @@ Result<std::uint64_t> SqliteStore::look() {
 Task<Result<Beat>> SqliteStore::beat(NodeNumber node) {
   STINT_CO_TRY(const std::uint64_t now, look());
   const bool known = now == beaten_.at && node == beaten_.node;
-  if (known && os::say_written(SqliteRows::lease_path(leases_, node), clock_.beat_time())) co_return beaten_.beat;
+  if (known && os::set_written_at(SqliteRows::lease_path(leases_, node), clock_.beat_time())) co_return beaten_.beat;
   auto beat = co_await write([node](Ledger& ledger) { return ledger.beat(node); });
   if (beat && beat->alive) beaten_ = {now, node, *beat};
   co_return beat;
@@ -172,7 +172,7 @@ Task<Result<>> SqliteStore::drain(NodeNumber node) {
 }
 
 Task<Result<>> SqliteStore::leave(NodeNumber node) {
-  return write_and_ring([node](Ledger& ledger) { return ledger.leave(node); });  // what it kept is for all
+  return write_and_notify([node](Ledger& ledger) { return ledger.leave(node); });  // runs that it kept become claimable
 }
 
 Task<Result<std::vector<NodeState>>> SqliteStore::nodes() {
@@ -188,22 +188,22 @@ Task<Result<std::vector<Result<Accepted>>>> SqliteStore::enqueue(std::vector<New
 }
 
 Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> SqliteStore::cancel(std::string id) {
-  return write_and_ring([id = std::move(id)](Ledger& ledger) { return ledger.cancel(id); });
+  return write_and_notify([id = std::move(id)](Ledger& ledger) { return ledger.cancel(id); });
 }
 
 Task<Result<domain::RunState>> SqliteStore::resolve(std::string id, domain::Resolution how) {
-  return write_and_ring([id = std::move(id), how](Ledger& ledger) { return ledger.resolve(id, how); });
+  return write_and_notify([id = std::move(id), how](Ledger& ledger) { return ledger.resolve(id, how); });
 }
 
 Task<Result<>> SqliteStore::answer(std::string id) {
-  return write_and_ring([id = std::move(id)](Ledger& ledger) { return ledger.answer(id); });
+  return write_and_notify([id = std::move(id)](Ledger& ledger) { return ledger.answer(id); });
 }
 
 Task<Result<std::vector<Ready>>> SqliteStore::ready(std::uint32_t most) {
   STINT_CO_TRY(const std::uint64_t now, look());
   if (now == nothing_ready_) co_return std::vector<Ready>();
   auto ready = co_await read([most](Reader& reader) { return reader.ledger.ready(most); });
-  if (ready && ready->empty()) nothing_ready_ = now;  // what is there may become startable by time alone
+  if (ready && ready->empty()) nothing_ready_ = now;  // a ready run may become startable by time alone
   co_return ready;
 }
 
@@ -220,8 +220,8 @@ Task<Result<std::vector<Claim>>> SqliteStore::owned(NodeNumber node) {
 
 Task<Result<std::vector<std::optional<domain::RunState>>>> SqliteStore::settle(NodeNumber node,
                                                                                std::vector<Settlement> settlements) {
-  return write_and_ring([node, settlements = std::move(settlements)](
-                            Ledger& ledger) mutable -> Result<std::vector<std::optional<domain::RunState>>> {
+  return write_and_notify([node, settlements = std::move(settlements)](
+                              Ledger& ledger) mutable -> Result<std::vector<std::optional<domain::RunState>>> {
     std::vector<std::optional<domain::RunState>> states;
     for (Settlement& settlement : settlements) {
       STINT_TRY(const auto state, ledger.settle(node, std::move(settlement)));
@@ -249,7 +249,7 @@ Task<Result<bool>> SqliteStore::append_output(NodeNumber node, RunNumber run, st
 }
 
 Task<Result<bool>> SqliteStore::answered(NodeNumber node, RunNumber run, std::int64_t fence) {
-  return write_and_ring([node, run, fence](Ledger& ledger) { return ledger.answered(node, run, fence); });
+  return write_and_notify([node, run, fence](Ledger& ledger) { return ledger.answered(node, run, fence); });
 }
 
 Task<Result<std::optional<std::vector<FamilyUse>>>> SqliteStore::report(NodeNumber node, RunNumber run,
@@ -257,7 +257,7 @@ Task<Result<std::optional<std::vector<FamilyUse>>>> SqliteStore::report(NodeNumb
   return write([node, run, fence, so_far](Ledger& ledger) { return ledger.report(node, run, fence, so_far); });
 }
 
-/// A deadline follows the wall clock: after a jump of that, the answer is another.
+/// A deadline follows the wall clock: after a jump of that, the cached answer is invalid.
 bool SqliteStore::is_nothing_due(std::uint64_t now) const {
   if (now != nothing_due_.at) return false;
   const StoreClock::Seen& then = nothing_due_.seen;
@@ -290,18 +290,18 @@ Task<Result<Ticked>> SqliteStore::tick() {
   co_return ticked;
 }
 
-/// The notification tells of commits of this process, a look of those of others.
+/// A notification reports commits of this process; a look reports those of others.
 Task<Result<std::uint64_t>> SqliteStore::wait(std::uint64_t seen, Duration most) {
   for (Duration left = most; left > Duration::zero();) {
     STINT_CO_TRY(const std::uint64_t now, look());
     if (std::exchange(waited_, now) != now) notification_.notify();
     const Duration pause = std::min(left, look_every_);
     if (co_await notification_.wait(seen, pause) != seen) {
-      look_every_ = kLookEvery;
+      look_every_ = kLookEveryMin;
       break;
     }
     left -= pause;
-    look_every_ = std::min(2 * look_every_, kLookSeldom);
+    look_every_ = std::min(2 * look_every_, kLookEveryMax);
   }
   co_return notification_.count();
 }
@@ -375,7 +375,7 @@ Task<Result<std::uint64_t>> SqliteStore::prune(Duration older_than, std::uint32_
   return write([older_than, most](Ledger& ledger) { return ledger.prune(older_than, most); });
 }
 
-/// Whether it is due is asked of the reader first: nothing is written by a process that has nothing to forget.
+/// Asks the reader first whether it is due: a process that has nothing to delete writes nothing.
 Task<Result<std::uint64_t>> SqliteStore::prune_if_due(Duration keep, Duration every, std::uint32_t most) {
   STINT_CO_TRY(const bool due, co_await read([every](Reader& reader) { return reader.ledger.is_prune_due(every); }));
   if (!due) co_return 0;
@@ -394,7 +394,7 @@ Task<Result<std::vector<RunRecord>>> SqliteStore::dump(RunNumber after, std::uin
 }
 
 Task<Result<std::uint64_t>> SqliteStore::load(std::vector<RunRecord> records) {
-  return write_and_ring([records = std::move(records)](Ledger& ledger) -> Result<std::uint64_t> {
+  return write_and_notify([records = std::move(records)](Ledger& ledger) -> Result<std::uint64_t> {
     std::uint64_t added = 0;
     for (const RunRecord& record : records) {
       STINT_TRY(const bool fresh, ledger.load(record));
@@ -409,7 +409,7 @@ Task<Result<std::vector<std::string>>> SqliteStore::check() {
 }
 
 Task<Result<>> SqliteStore::drop_lease(NodeNumber node) {
-  nothing_due_ = {};  // what the lock of a node of ours tells is not looked at
+  nothing_due_ = {};  // the cached answer ignores locks of this process's nodes
   return write([this, node](Ledger&) -> Result<> {
     writer_->rows().drop_lease(node);
     return {};

@@ -1,9 +1,9 @@
 /// The store in a SQLite file: the default. Durable (WAL, synchronous=FULL), for all processes of one machine. One
-/// thread writes, with group commit; another reads. Neither is asked for an answer that no commit can have changed
-/// (sqlite_changes.hpp): a process that has nothing to do wakes none of them. While the database's files are deleted or
-/// moved, nothing is accepted (sqlite_files.hpp).
+/// thread writes, with group commit; another reads. A call whose answer no commit can have changed
+/// (sqlite_changes.hpp) uses neither: an idle process wakes none of them. The store accepts nothing while its files
+/// are deleted or moved (sqlite_files.hpp).
 ///
-/// Beside the database: `<file>.gate`, a lock file that makes the writers of several processes take turns, and
+/// Files beside the database: `<file>.gate`, the write lock by which the writers of several processes take turns, and
 /// `<file>.nodes/`, the leases of their nodes. Not for network file systems.
 #pragma once
 
@@ -18,14 +18,13 @@ namespace stint::store {
 
 class SqliteStore final : public Store {
  public:
-  /// What other processes do is not told to us: we look, ever more seldom while nothing happens.
-  static constexpr Duration kLookEvery = std::chrono::milliseconds(20), kLookSeldom = std::chrono::seconds(1);
-  /// Budgets that run are remembered across a reboot as of the last tick that wrote: at least once in so long.
+  /// Other processes send no notifications: the store polls, less often while nothing changes.
+  static constexpr Duration kLookEveryMin = std::chrono::milliseconds(20), kLookEveryMax = std::chrono::seconds(1);
+  /// After a reboot, running budgets continue from the last tick that wrote: one at least this often.
   static constexpr Duration kDueMax = std::chrono::minutes(1);
 
-  /// Makes the file and its tables, or brings them up to date. Blocks: before the reactor runs. `system` is asked on
-  /// other threads, and must outlive the store.
-  /// `patience`: with other programs that hold the file.
+  /// Creates the file and its tables, or migrates them. Blocks: call it before the reactor runs. `system` is used on
+  /// other threads and must outlive the store. `patience`: for other programs that hold the file.
   static Result<std::unique_ptr<SqliteStore>> blocking_open(std::string path, const domain::System& system,
                                                             Duration patience = std::chrono::seconds(10));
   ~SqliteStore() override;
@@ -79,13 +78,13 @@ class SqliteStore final : public Store {
   Task<Result<std::vector<std::string>>> check() override;
   [[nodiscard]] Schema schema() const override { return schema_; }
 
-  /// How many groups of steps were committed so far.
+  /// The number of committed groups of steps.
   [[nodiscard]] std::uint64_t commits() const noexcept { return writer_->commits(); }
-  /// For tests: as if the process that enrolled it were gone.
+  /// For tests: as if the process that enrolled the node were gone.
   Task<Result<>> drop_lease(NodeNumber node);
 
  private:
-  /// What the reading thread has.
+  /// State of the reading thread.
   struct Reader {
     Reader(Database from, const std::string& leases, const domain::System& system, StoreClock clock)
         : database(std::move(from)), rows(database, leases), ledger(rows, system, std::move(clock)) {}
@@ -95,25 +94,25 @@ class SqliteStore final : public Store {
   };
   SqliteStore(const std::string& path, SqliteChanges changes, std::string leases, StoreClock clock)
       : clock_(std::move(clock)), leases_(std::move(leases)), files_(path), changes_(std::move(changes)) {}
-  /// Before what is to be remembered is read. Fails if the database's files are not those that are open.
+  /// Call it before reading anything that is cached. Fails if the paths do not lead to the open files.
   Result<std::uint64_t> look();
   [[nodiscard]] bool is_nothing_due(std::uint64_t now) const;
   template <class Step>
   auto write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>;
-  /// One that may make something ready.
+  /// A step that may make a run ready.
   template <class Step>
-  auto write_and_ring(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>;
+  auto write_and_notify(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>>;
   template <class Look>
   auto read(Look look) -> Task<std::invoke_result_t<Look&, Reader&>>;
 
   Schema schema_;
   std::unique_ptr<SqliteWriter> writer_;  // used on the writing thread …
-  std::unique_ptr<Reader> reader_;        // … and on the reading one
-  const StoreClock clock_;                // for the thread of the store's user
+  std::unique_ptr<Reader> reader_;        // … and on the reading thread
+  const StoreClock clock_;                // for the thread that uses the store
   const std::string leases_;
   const SqliteFiles files_;
   SqliteChanges changes_;
-  // Answers that count as long as a look is what it was before they were asked for. A look is never 0.
+  // Cached answers, valid while look() returns the number from before they were read. A look is never 0.
   struct {
     std::uint64_t at = 0;
     NodeNumber node = 0;
@@ -121,13 +120,13 @@ class SqliteStore final : public Store {
   } beaten_;
   struct {
     std::uint64_t at = 0;
-    std::optional<Duration> next;  // from `seen` on
+    std::optional<Duration> next;  // counted from `seen`
     StoreClock::Seen seen;
   } nothing_due_;
   std::uint64_t nothing_ready_ = 0, waited_ = 0;
   Notification notification_;
-  Duration look_every_ = kLookEvery;
-  SideThread writing_, reading_;  // end before what they use
+  Duration look_every_ = kLookEveryMin;
+  SideThread writing_, reading_;  // destroyed before the members that they use
 };
 
 }  // namespace stint::store

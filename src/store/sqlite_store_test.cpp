@@ -40,9 +40,9 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, ClockTest,
                          testing::Values(WorldMaker{"sqlite", [] { return std::make_unique<SqliteWorld>(); }}),
                          world_name);
 
-// ---- the file ------------------------------------------------------------------------------------------------------
+// ---- file ----------------------------------------------------------------------------------------------------------
 
-TEST(SqliteFile, what_was_accepted_is_there_after_a_restart_and_what_ran_is_lost_at_once) {
+TEST(SqliteFile, after_a_restart_accepted_runs_are_stored_and_running_ones_lost) {
   const os::TestFolder folder;
   const std::string path = folder / "x.db";
   std::string waiting, running;
@@ -61,7 +61,7 @@ TEST(SqliteFile, what_was_accepted_is_there_after_a_restart_and_what_ran_is_lost
   EXPECT_EQ(second.run(second.store().find(running)).value()->state, domain::RunState::in_doubt);
 }
 
-TEST(SqliteFile, what_was_answered_survives_a_kill_at_any_moment) {
+TEST(SqliteFile, answered_submits_survive_a_kill_at_any_moment) {
   const os::TestFolder folder;
   const std::string path = folder / "x.db";
   {
@@ -89,15 +89,15 @@ TEST(SqliteFile, what_was_answered_survives_a_kill_at_any_moment) {
     Opened after(path);
     ASSERT_TRUE(after.ok());
     for (std::uint64_t number = 1; number <= last; ++number) {
-      ASSERT_FALSE(after.submit(number)->created) << number << " was answered, and is not there";
+      ASSERT_FALSE(after.submit(number)->created) << number << " was answered, but is lost";
     }
-    next = last + 1;  // which may have been committed without an answer
+    next = last + 1;  // it may have been committed without an answer
   }
 }
 
 // ---- killed between the commit and the answer ----------------------------------------------------------------------
 
-/// A store with runs in all states, and every call that writes but tick(), whose steps are those of others.
+/// A store with runs in all states, and every writing call except tick(), whose steps are those of others.
 class Called {
  public:
   explicit Called(const std::string& path) : opened_(path) {}
@@ -124,7 +124,7 @@ class Called {
     }
   }
   static constexpr int kCalls = 18;
-  static constexpr int kRepeatable = 15;  // so many may be asked again without harm
+  static constexpr int kRepeatable = 15;  // the calls that may be repeated without harm
   void call(int which) {
     NewRun fresh;
     fresh.id = id_of(7);
@@ -150,7 +150,7 @@ class Called {
       default: return must(run(store().append_output(kNode, number_of(2), 1, "text")));
     }
   }
-  /// Ends this process in the moment in which it is committed, before anybody is answered.
+  /// Ends this process at the moment of the commit, before any answer.
   [[noreturn]] void call_and_die(int which) {
     const std::uint64_t before = store().commits();
     std::thread killer([this, before] {
@@ -183,7 +183,7 @@ class Called {
   Result<T> run(Task<Result<T>> task) {
     return opened_.run(std::move(task));
   }
-  /// A conflict says that it was done.
+  /// A conflict means that it was done.
   template <class T>
   static void must(const Result<T>& result) {
     EXPECT_TRUE(result || result.error() == Errc::conflict) << result.error().describe();
@@ -201,7 +201,7 @@ class Called {
   Opened opened_;
 };
 
-TEST(SqliteFile, a_process_killed_between_commit_and_answer_leaves_what_was_done_and_may_ask_again) {
+TEST(SqliteFile, a_step_killed_between_commit_and_answer_is_done_and_may_be_repeated) {
   for (int which = 0; which < Called::kCalls; ++which) {
     SCOPED_TRACE(which);
     const os::TestFolder folder;
@@ -219,7 +219,7 @@ TEST(SqliteFile, a_process_killed_between_commit_and_answer_leaves_what_was_done
     undisturbed.call(which);
     EXPECT_EQ(after.snapshot(), undisturbed.snapshot()) << "it was committed";
     if (which < Called::kRepeatable) after.call(which);
-    EXPECT_EQ(after.snapshot(), undisturbed.snapshot()) << "asked again";
+    EXPECT_EQ(after.snapshot(), undisturbed.snapshot()) << "repeated";
   }
 }
 
@@ -251,7 +251,7 @@ TEST(SqliteFile, several_processes_share_it_and_none_starves) {
           ++done;
         }
       }
-      return done == kEach ? 0 : 5;  // one was there each time: its own at least
+      return done == kEach ? 0 : 5;  // each call saw at least its own run
     }));
   }
   for (const pid_t child : children) {
@@ -264,7 +264,7 @@ TEST(SqliteFile, several_processes_share_it_and_none_starves) {
   EXPECT_EQ(after.run(after.store().stats())->events, kProcesses * kEach * 3);
 }
 
-TEST(SqliteFile, steps_that_come_together_are_committed_together) {
+TEST(SqliteFile, steps_that_arrive_together_are_committed_together) {
   const os::TestFolder folder;
   Opened opened(folder / "x.db");
   opened.define();
@@ -284,11 +284,11 @@ TEST(SqliteFile, steps_that_come_together_are_committed_together) {
   for (const NewRun& run : runs) scope.spawn(one(run));
   EXPECT_TRUE(reactor.run(scope));
   EXPECT_EQ(accepted, 199);
-  EXPECT_EQ(refused, 1) << "alone: it does not sink the others";
+  EXPECT_EQ(refused, 1) << "only this one: the others succeed";
   EXPECT_LT(opened.store().commits(), 60U);
 }
 
-TEST(SqliteFile, a_wait_for_work_hears_of_what_another_process_has_submitted) {
+TEST(SqliteFile, a_wait_ends_on_a_submit_of_another_process) {
   const os::TestFolder folder;
   Opened here(folder / "x.db"), there(folder / "x.db");
   here.define();
@@ -300,7 +300,7 @@ TEST(SqliteFile, a_wait_for_work_hears_of_what_another_process_has_submitted) {
 
 // ---- idle ----------------------------------------------------------------------------------------------------------
 
-/// A store that has been looked at, and to which nobody has written since.
+/// A store that has been read and not written since.
 class SqliteIdle : public testing::Test {
  protected:
   void SetUp() override {
@@ -325,23 +325,23 @@ class SqliteIdle : public testing::Test {
   NodeNumber node_ = 0;
 };
 
-TEST_F(SqliteIdle, what_must_be_what_it_was_is_not_asked_for) {
+TEST_F(SqliteIdle, an_idle_store_answers_from_its_cache) {
   const std::uint64_t commits = here_.store().commits();
   for (int i = 0; i < 5; ++i) ask();
   EXPECT_EQ(here_.store().commits(), commits);
 }
 
-TEST_F(SqliteIdle, a_beat_that_asks_nobody_is_seen_by_others) {
+TEST_F(SqliteIdle, a_heartbeat_without_a_database_call_is_seen_by_others) {
   Opened there(path_);
   const std::string lease = path_ + ".nodes/" + std::to_string(node_) + ".lock";
-  os::say_written(lease, WallTime(1ms));
+  os::set_written_at(lease, WallTime(1ms));
   const std::uint64_t commits = here_.store().commits();
   ask();
   EXPECT_EQ(here_.store().commits(), commits);
   EXPECT_EQ(there.run(there.store().nodes())->front().last_beat_ago, Duration::zero());
 }
 
-TEST_F(SqliteIdle, what_another_process_writes_is_seen_by_the_next_question) {
+TEST_F(SqliteIdle, a_commit_of_another_process_is_seen_by_the_next_call) {
   Opened there(path_);
   for (std::uint64_t number = 1; number <= 3; ++number) {
     EXPECT_TRUE(here_.run(here_.store().ready(kReadyMax))->empty());
@@ -362,7 +362,7 @@ TEST_F(SqliteIdle, what_another_process_writes_is_seen_by_the_next_question) {
   }
 }
 
-TEST_F(SqliteIdle, a_database_behind_a_link_is_watched_where_it_lies_and_has_its_leases_there) {
+TEST_F(SqliteIdle, a_linked_database_has_its_watch_and_leases_at_its_real_path) {
   const std::string link = folder_ / "link.db";
   ASSERT_EQ(::symlink(path_.c_str(), link.c_str()), 0);
   Opened linked(link);
@@ -387,7 +387,7 @@ TEST_F(SqliteIdle, the_death_of_another_process_is_seen_by_the_next_tick) {
   EXPECT_EQ(here_.run(here_.store().tick())->lost, 1U);
 }
 
-TEST(SqliteFile, what_becomes_due_while_nobody_writes_is_found_in_time) {
+TEST(SqliteFile, a_run_becomes_due_in_time_without_any_write) {
   SqliteWorld world;
   AgentEntry agent;
   agent.name = "a";
@@ -435,7 +435,7 @@ TEST(SqliteFile, neither_sleep_nor_a_clock_that_jumps_takes_a_run_from_a_live_pr
 
 // ---- bad files -----------------------------------------------------------------------------------------------------
 
-TEST(SqliteFile, garbage_is_named_with_a_remedy) {
+TEST(SqliteFile, a_file_that_is_not_a_database_is_refused_with_the_next_step) {
   const os::TestFolder folder;
   folder.write("x.db", "this is no database, and it is long enough to have a header of its own, which is not one: " +
                            std::string(4096, 'y'));
@@ -446,7 +446,7 @@ TEST(SqliteFile, garbage_is_named_with_a_remedy) {
   EXPECT_NE(opened.error().describe().find("Move it away"), std::string::npos);
 }
 
-TEST(SqliteFile, a_place_that_can_not_be_written_is_named) {
+TEST(SqliteFile, an_unwritable_path_is_named) {
   const os::TestFolder folder;
   folder.write("file", "");
   const Opened opened(folder / "file/x.db");
@@ -455,28 +455,28 @@ TEST(SqliteFile, a_place_that_can_not_be_written_is_named) {
   EXPECT_NE(opened.error().describe().find("writable"), std::string::npos);
 }
 
-TEST(SqliteFile, a_holder_that_does_not_run_is_an_error_and_no_hang) {
+TEST(SqliteFile, a_frozen_holder_of_the_write_lock_is_an_error) {
   const os::TestFolder folder;
   const std::string path = folder / "x.db";
   Opened opened(path, 50ms);
   opened.define();
   {
-    const os::Fd gate = os::open_shared_file(path + ".gate", 0600).value();
-    ASSERT_TRUE(os::try_lock_slot(gate.get()));
+    const os::Fd write_lock = os::open_shared_file(path + ".gate", 0600).value();
+    ASSERT_TRUE(os::try_lock_slot(write_lock.get()));
     const auto refused = opened.submit(1);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error(), Errc::unavailable);
     EXPECT_EQ(refused.error().retry(), Retry::safe);
   }
-  EXPECT_TRUE(opened.submit(1)) << "and goes on when it is gone";
+  EXPECT_TRUE(opened.submit(1)) << "continues when the holder is gone";
   auto tool = Database::open(path, Database::Access::write, 1s);
   ASSERT_TRUE(tool->run("BEGIN IMMEDIATE"));
-  EXPECT_EQ(opened.submit(2).error(), Errc::unavailable) << "another tool that writes";
+  EXPECT_EQ(opened.submit(2).error(), Errc::unavailable) << "another program writes";
   ASSERT_TRUE(tool->run("ROLLBACK"));
   EXPECT_TRUE(opened.submit(2));
 }
 
-TEST(SqliteFile, a_full_disk_refuses_what_does_not_fit_and_loses_nothing) {
+TEST(SqliteFile, a_full_disk_refuses_writes_and_loses_nothing) {
   const os::TestFolder folder;
   const std::string path = folder / "x.db";
   {

@@ -1,11 +1,11 @@
 // Invariants
 // 1. A group is open between begin() and close(), and the closer is queued exactly while one is.
 // 2. No step is answered before COMMIT has succeeded; if it fails, every step of the group gets its error.
-// 3. The gate is held while a group is open: a group ends soon, whatever comes in.
-// 4. SQLite rolls back the whole transaction when a statement meets an I/O error, and may do so when the disk or memory
-//    is full. The group is broken off then: a savepoint would begin a transaction of its own, so no further step is
-//    run, and every step of the group gets the error.
-// 5. Leases of nodes that were rolled back are given up before the gate is: another process gets their numbers next.
+// 3. The write lock is held while a group is open; a group ends soon even under constant load.
+// 4. SQLite rolls back the whole transaction when a statement meets an I/O error, and may do so when disk or memory
+//    is full. The group is then abandoned: a savepoint would begin a new transaction, so no further step runs, and
+//    every step of the group gets the error.
+// 5. Leases of rolled-back nodes are released before the write lock: another process gets their numbers next.
 #include "store/sqlite_writer.hpp"
 
 #include "os/slot_file.hpp"
@@ -18,16 +18,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kGateNapMax = 2ms;
+constexpr Duration kLockNapMax = 2ms;
 
 }  // namespace
 
-/// Another process writes for some milliseconds at most; one that is frozen meanwhile is an error for us, no hang.
-Result<> blocking_take(const os::Fd& gate, Duration patience) {
+/// A process writes for some milliseconds at most. If it is frozen meanwhile, this fails instead of hanging.
+Result<> blocking_lock_writes(const os::Fd& write_lock, Duration patience) {
   Duration waited{};
-  for (Duration nap = 50us; !os::try_lock_slot(gate.get()); nap = std::min<Duration>(nap * 2, kGateNapMax)) {
+  for (Duration nap = 50us; !os::try_lock_slot(write_lock.get()); nap = std::min<Duration>(nap * 2, kLockNapMax)) {
     if (waited >= patience) {
-      return fail(Error(Errc::unavailable, Retry::safe, "another process holds the database's gate and does not run"));
+      return fail(Error(Errc::unavailable, Retry::safe,
+                        "another process holds the write lock of the database and does not run. Resume or end it"));
     }
     std::this_thread::sleep_for(nap);
     waited += nap;
@@ -36,11 +37,11 @@ Result<> blocking_take(const os::Fd& gate, Duration patience) {
 }
 
 SqliteWriter::SqliteWriter(Executor& executor, Database database, const SqliteFiles& files, std::string leases,
-                           os::Fd gate, const domain::System& system, StoreClock clock, Duration patience)
+                           os::Fd write_lock, const domain::System& system, StoreClock clock, Duration patience)
     : executor_(executor),
       database_(std::move(database)),
       files_(files),
-      gate_(std::move(gate)),
+      write_lock_(std::move(write_lock)),
       patience_(patience),
       rows_(database_, std::move(leases)),
       ledger_(rows_, system, std::move(clock)) {}
@@ -53,9 +54,9 @@ void SqliteWriter::Committed::await_suspend(std::coroutine_handle<>) {
 Result<> SqliteWriter::begin() {
   if (open_) return {};
   STINT_CHECK(files_.check());
-  STINT_CHECK(blocking_take(gate_, patience_));
+  STINT_CHECK(blocking_lock_writes(write_lock_, patience_));
   if (Result<> begun = database_.run(sqlite::query::begin); !begun) {
-    os::unlock_slot(gate_.get());
+    os::unlock_slot(write_lock_.get());
     if (begun.error().retry() != Retry::unknown) return begun;
     return fail(Error(begun.error().code(), Retry::safe, begun.error().describe()));  // nothing was written
   }
@@ -98,7 +99,7 @@ std::unexpected<Error> SqliteWriter::break_off(const Error& why) {
   return fail(*broken_);
 }
 
-/// Behind all that was queued before: if more has come in since the last look, there may be still more.
+/// Runs after everything that was queued before. If steps have arrived since the last check, more may be coming.
 void SqliteWriter::close_in_turn() noexcept {
   const bool more = steps_ > seen_ && steps_ < kGroupMax && executor_.now() - since_ < kGroupTime;
   seen_ = steps_;
@@ -119,12 +120,12 @@ void SqliteWriter::close() noexcept {
   Result<> committed = commit();
   rows_.end_group(committed.has_value());
   if (committed) {
-    // A file that was moved meanwhile has the commit, and may be put back: whether it took place is not known.
+    // A file that was moved meanwhile contains the commit and may be put back: the outcome is unknown.
     if (const Result<> found = files_.check(); !found) {
       committed = fail(Error(found.error().code(), Retry::unknown, std::string(found.error().what())));
     }
   }
-  os::unlock_slot(gate_.get());
+  os::unlock_slot(write_lock_.get());
   open_ = false;
   ++commits_;
   while (!waiting_.empty()) {

@@ -1,5 +1,5 @@
-/// The one writer of a SQLite store, on its thread: steps that are there together are committed together, so that many
-/// share the price of one sync. No step is answered before it is on the disk, in the file that the path leads to.
+/// The only writer of a SQLite store, on its own thread. Group commit: steps that arrive together share one commit
+/// and so one sync. A step is answered only when it is durable in the file to which the path leads.
 #pragma once
 
 #include "stint/detail/intrusive_list.hpp"
@@ -13,22 +13,22 @@
 
 namespace stint::store {
 
-/// Locks the gate; fails if a process that does not run holds it.
-[[nodiscard]] Result<> blocking_take(const os::Fd& gate, Duration patience);
+/// Takes the write lock; fails if it is still held after `patience`, by a process that does not run.
+[[nodiscard]] Result<> blocking_lock_writes(const os::Fd& write_lock, Duration patience);
 
 class SqliteWriter {
  public:
   static constexpr std::uint32_t kGroupMax = 256;  // steps of one commit
   static constexpr Duration kGroupTime = std::chrono::milliseconds(2);
 
-  /// `gate`: a file that the processes which share the database lock before they write, so that none is starved.
-  /// `files` must outlive it.
-  SqliteWriter(Executor& executor, Database database, const SqliteFiles& files, std::string leases, os::Fd gate,
+  /// `write_lock`: a file that all processes with this database lock before they write, so that none starves. `files`
+  /// must outlive the writer.
+  SqliteWriter(Executor& executor, Database database, const SqliteFiles& files, std::string leases, os::Fd write_lock,
                const domain::System& system, StoreClock clock, Duration patience);
   SqliteWriter(const SqliteWriter&) = delete;
   SqliteWriter& operator=(const SqliteWriter&) = delete;
 
-  /// `step` is called with the ledger. If it fails, what it has written is taken back. Awaited on the writer's thread.
+  /// Calls `step` with the ledger, on the writer's thread. If it fails, its writes are rolled back.
   template <class Step>
   auto write(Step step) -> Task<std::invoke_result_t<Step&, Ledger&>> {
     STINT_CO_CHECK(begin());
@@ -37,7 +37,7 @@ class SqliteWriter {
     STINT_CO_CHECK(co_await Committed(*this));
     co_return result;
   }
-  /// The same for many, each of which may fail alone, and is the step's to take from. One answer for each, in their
+  /// The same for many items, each of which may fail alone; the step may move from its item. One answer per item, in
   /// order.
   template <class Item, class Step>
   auto write_each(std::vector<Item> items, Step step)
@@ -58,7 +58,7 @@ class SqliteWriter {
   [[nodiscard]] std::uint64_t commits() const noexcept { return commits_; }
 
  private:
-  /// The wait for the commit of the group. Can't be cancelled: what was asked for is done.
+  /// Waits for the commit of the group. Not cancellable: the step has been done.
   class Committed final : public Leaf, public stint::detail::Link<Committed> {
    public:
     explicit Committed(SqliteWriter& writer) noexcept : writer_(writer) {}
@@ -86,7 +86,7 @@ class SqliteWriter {
   }
   Result<> begin();
   Result<> begin_step();
-  /// `failed`: why the step is to be rolled back; null: it is kept.
+  /// `failed`: why the step is rolled back; null: it is kept.
   Result<> end_step(const Error* failed);
   Result<> savepoint(std::string_view statement);
   std::unexpected<Error> break_off(const Error& why);
@@ -97,14 +97,14 @@ class SqliteWriter {
   Executor& executor_;
   Database database_;
   const SqliteFiles& files_;
-  os::Fd gate_;
+  os::Fd write_lock_;
   Duration patience_;
   SqliteRows rows_;
   Ledger ledger_;
   Closer closer_{*this};
   bool open_ = false;
-  std::optional<Error> broken_;         // why the group is rolled back, if that is known before its end
-  std::uint32_t steps_ = 0, seen_ = 0;  // of the group; when the closer looked last
+  std::optional<Error> broken_;         // why the group will be rolled back, if known before its end
+  std::uint32_t steps_ = 0, seen_ = 0;  // of the group; at the closer's last check
   TimePoint since_;
   std::atomic<std::uint64_t> commits_ = 0;
   stint::detail::List<Committed> waiting_;

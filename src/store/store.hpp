@@ -1,19 +1,20 @@
-/// Where runs live: one interface; in memory, in a SQLite file, in PostgreSQL. All follow the rules of
-/// domain/run_state.hpp and pass one suite of tests.
+/// The interface of a run store, with three implementations: memory, SQLite file, PostgreSQL. All follow the rules of
+/// domain/run_state.hpp and pass one conformance suite.
 ///
-/// Whoever carries runs enrols as a node and beats; what it owned when it died is lost, and goes back, or in doubt.
-/// A claim gives a fence with the run, and whatever the owner later says of the run carries it: what comes from a
-/// former owner is stale and changes nothing. An answer that did not come leaves open
-/// whether the thing was done (Retry::unknown): everything here may be asked again without harm, except claim(), after
-/// which owned() tells, and note() and append_output(), which the store asks again by itself; if that was in vain as
-/// well, the text may come to be there twice. A settle() that counted is stale when it is asked again, a resolve() or
-/// an answer() is a conflict: owned() and find() tell.
+/// A process that carries runs enrols as a node and sends heartbeats. When it dies, its runs are lost: tick()
+/// requeues them or puts them in doubt. A claim returns the run with a fence. Every later call of the owner carries
+/// that fence, and a call of a former owner is stale and changes nothing.
 ///
-/// Time (docs/decisions/0020). Callers give lengths, never moments of their own clock: delays, back-offs, parks,
-/// pauses, budgets and retention run on the store's own time, which a wall clock that jumps does not move. Only a
-/// deadline is a moment of the wall clock, the store's. Moments in answers are wall times, for people to read.
+/// Retry::unknown means that the answer was lost and the call may have taken effect. Every call may then be repeated
+/// without harm, with these exceptions. After claim(), call owned(). The store repeats note() and append_output() by
+/// itself; if that fails as well, the text may be stored twice. A repeated settle() is stale if the first one took
+/// effect, and a repeated resolve() or answer() is a conflict: check with owned() and find().
 ///
-/// One instance is used from one executor.
+/// Time (docs/decisions/0020): callers pass lengths, never moments of their own clock. Delays, back-offs, parks,
+/// pauses, budgets and retention run on the store's own clock, which ignores jumps of the wall clock. Only a deadline
+/// is a moment of the wall clock, and that is the store's. Moments in answers are wall times, for display.
+///
+/// Use one instance from one executor.
 #pragma once
 
 #include "domain/agent_entry.hpp"
@@ -31,32 +32,32 @@
 
 namespace stint::store {
 
-using RunNumber = std::int64_t;  ///< inside of a store; people see the id
+using RunNumber = std::int64_t;  ///< internal to a store; the public name is the id
 using NodeNumber = std::int64_t;
 
 using domain::AgentEntry;
 using domain::LimitUse;
 
 struct NewRun {
-  std::string id;  ///< made by the caller, so that a submit without an answer can be repeated
+  std::string id;  ///< made by the caller, so that it can repeat a submit whose answer was lost
   std::string agent;
-  std::string session;  ///< runs of a session go one after the other; empty: none
-  std::string parent;   ///< the id of a running run, whose cancel reaches this one; empty: none
-  std::string key;      ///< of idempotency, per agent; empty: none
+  std::string session;  ///< runs of one session never overlap and keep their order; empty: none
+  std::string parent;   ///< id of a running run; its cancellation reaches this one; empty: none
+  std::string key;      ///< idempotency key, per agent; empty: none
   int priority = 0;
   Duration delay{};
-  std::optional<WallTime> deadline;     ///< of the store's wall clock
-  std::optional<Duration> deadline_in;  ///< the same, counted from when the store accepts it; the earlier one holds
-  /// Of time, from the first start. Stands still while the run is parked, or ready while a limit of its agent is
-  /// paused.
+  std::optional<WallTime> deadline;     ///< by the store's wall clock
+  std::optional<Duration> deadline_in;  ///< the same, counted from acceptance by the store; the earlier one applies
+  /// The time budget, counted from the first start. It stands still while the run is parked, and while it is ready
+  /// but a limit of its agent is paused.
   std::optional<Duration> budget;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
-  /// Who submits it also carries it: as long as this node lives, no other may claim it. None: anyone. Not moved to
-  /// another store.
+  /// Only this node may claim the run as long as it is alive: the submitter carries the run itself. None: any node
+  /// may. Not transferred to another store.
   std::optional<NodeNumber> kept_for;
-  /// Ids of the runs above it on whose budgets of tokens or cost it draws: what it uses is added to the sum of each.
+  /// Ids of the ancestors on whose token or cost budgets it draws: its use is added to the sum of each.
   std::vector<std::string> draws_on;
-  std::string input;  ///< JSON; not looked into
+  std::string input;  ///< JSON; the store does not parse it
 };
 /// Tokens and cost of one attempt, one run or one family.
 struct Use {
@@ -64,8 +65,8 @@ struct Use {
 
   friend bool operator==(const Use&, const Use&) = default;
 };
-/// The sum of a family: of the run that heads it and of all runs that draw on its budget, since the first of them was
-/// submitted. Includes what forgotten runs used, and what running attempts have reported. Kept until the last run of
+/// The use of a family: of the run that heads it and of all runs that draw on its budget, since the first of them was
+/// submitted. Includes the use of forgotten runs and what running attempts have reported. Kept until the last run of
 /// the family is forgotten.
 struct FamilyUse {
   std::string head;  ///< id
@@ -75,7 +76,7 @@ struct FamilyUse {
 };
 struct Accepted {
   std::string id;
-  bool created = true;  ///< false: it was there, by its id or key
+  bool created = true;  ///< false: a run with this id or key existed already
 };
 
 struct Claim {
@@ -85,9 +86,10 @@ struct Claim {
   std::uint32_t attempt = 1;
   std::uint32_t lost = 0;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
-  bool unsafe = false;                 ///< of one that is owned already
-  std::optional<WallTime> expires_at;  ///< for people
-  /// Of its deadline and budget, when the store answered: the host's clock may be wrong. Never negative.
+  bool unsafe = false;                 ///< as marked by mark(), for a run that the node already owns
+  std::optional<WallTime> expires_at;  ///< for display
+  /// What is left of its deadline and budget when the store answered; use this, as the host's clock may be wrong.
+  /// Never negative.
   std::optional<Duration> left;
   std::string input;
 };
@@ -98,24 +100,24 @@ struct Settlement {
   domain::Settle settle = domain::Settle::failed;
   std::string error;
   std::string result;                        ///< JSON; kept if not empty
-  Duration retry_after{};                    ///< of a retry: at least so long
-  std::string park_on;                       ///< of a park: the limit that is paused with it; empty: none
+  Duration retry_after{};                    ///< of a retry: the shortest delay
+  std::string park_on;                       ///< of a park: the limit that the settlement also pauses; empty: none
   std::optional<Duration> park_for;          ///< none: until a person resumes it
-  std::int64_t tokens = 0, cost_micros = 0;  ///< that this attempt used; counted if the settlement is not stale
+  std::int64_t tokens = 0, cost_micros = 0;  ///< used by this attempt; ignored if the settlement is stale
 };
 
-/// A process that carries runs, or did until now: who died is here until tick() has buried it.
+/// A process that carries runs. A dead node is listed until tick() has buried it.
 struct NodeState {
   NodeNumber number = 0;
   std::string label;
   std::string state;  ///< live, draining
   Duration last_beat_ago{};
-  std::uint64_t runs = 0;  ///< that it owns
+  std::uint64_t runs = 0;  ///< runs that it owns
 };
-/// Ends the label of a node that carries one run, its own, and claims no other: `stint run`.
+/// The label suffix of a node that carries only its own run and claims no other: `stint run`.
 inline constexpr std::string_view kOneRunLabel = " run";
 [[nodiscard]] inline bool carries_one_run(const NodeState& node) { return node.label.ends_with(kOneRunLabel); }
-/// It takes runs that others submit.
+/// Whether the node claims runs that other processes submit.
 [[nodiscard]] inline bool claims_any(const NodeState& node) { return node.state == "live" && !carries_one_run(node); }
 struct StopAsked {
   RunNumber run = 0;
@@ -123,7 +125,7 @@ struct StopAsked {
   domain::Stop stop = domain::Stop::cancelled;
 };
 struct Beat {
-  bool alive = false;  ///< false: others have taken its runs. It must end all work now
+  bool alive = false;  ///< false: other nodes have taken its runs. It must end all work now
   std::vector<StopAsked> stops;
 };
 
@@ -136,7 +138,7 @@ struct Run {
   std::string error, input, result;
   std::uint32_t attempt = 0, lost = 0;
   std::int64_t fence = 0, seq = 0;
-  std::int64_t tokens = 0, cost_micros = 0;  ///< of all its attempts, with what the running one has reported
+  std::int64_t tokens = 0, cost_micros = 0;  ///< of all attempts, including what the running one has reported
   bool unsafe = false;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   std::optional<NodeNumber> node;
@@ -145,53 +147,54 @@ struct Run {
 };
 
 struct Event {
-  std::string run;  ///< id; empty: of the fleet
+  std::string run;  ///< id; empty: an event of the fleet
   std::int64_t seq = 0, fence = 0;
   std::string cause;
   std::optional<domain::RunState> state;
   domain::Hold hold = domain::Hold::none;
   std::optional<NodeNumber> node;
-  std::string error;  ///< of the attempt that ended
-  std::string data;   ///< JSON of a note, or empty
+  std::string error;  ///< of the ended attempt
+  std::string data;   ///< JSON of a note; may be empty
   WallTime at{};
-  std::string cursor{};  ///< in the feed: opaque; what comes after it begins there
+  std::string cursor{};  ///< opaque position in the feed: the feed continues after this event
 };
 struct FeedPage {
   std::vector<Event> events;
-  std::string cursor;  ///< the next page begins there
+  std::string cursor;  ///< start of the next page
 };
 inline constexpr std::string_view kFeedNow = "now";
 
-/// An agent that has something to claim, as far as delays and sessions go.
+/// An agent that has runs to claim, considering delays and sessions.
 struct Ready {
   std::string agent;
-  /// Counted as far as was asked. One whose deadline has passed counts until tick() has seen it.
+  /// Counted up to the caller's bound. A run past its deadline counts until tick() has expired it.
   std::uint32_t runs = 0;
-  std::optional<std::uint32_t> startable;  ///< of those, as the store's limits stand now; none: no limit bounds them
-  std::int64_t rank_ms = 0;                ///< of its first: smaller goes first
-  /// Nothing of it may start, since its weight does not fit into a limit that it shares; a claim takes the limit's
-  /// turn, or keeps it. Without that claim, lighter runs would be served before it for ever.
+  std::optional<std::uint32_t> startable;  ///< of those, by the store's limits now; none: no limit applies
+  std::int64_t rank_ms = 0;                ///< of its first run: the smaller rank goes first
+  /// No run of it may start because its weight does not fit into a shared limit. A claim then takes or keeps the turn
+  /// of that limit. Without that claim, lighter runs would be served before it forever.
   bool takes_turn = false;
 };
-inline constexpr std::uint32_t kReadyMax = 1000;  // with 200 agents that have so many: 25 ms. With 10: 2 to 4 ms
+inline constexpr std::uint32_t kReadyMax =
+    1000;  // 25 ms with 200 agents that have so many runs; 2 to 4 ms with 10 agents
 
 struct Filter {
-  std::vector<domain::RunState> states;  ///< one of them; empty: any
+  std::vector<domain::RunState> states;  ///< any of these; empty: all
   std::string agent, session;
-  std::string parent;    ///< id of a run that is still there: only its children
-  RunNumber before = 0;  ///< only older ones; 0: from the newest
+  std::string parent;    ///< id of a run that still exists: only its children
+  RunNumber before = 0;  ///< only older runs; 0: from the newest
   std::uint32_t most = 100;
-  bool texts = false;  ///< with input and result, which may be long
-  /// Of texts that have more bytes, only the member is read that a list shows (brief_text.hpp); 0: no bound.
+  bool texts = false;  ///< include input and result, which may be long
+  /// For longer texts, only the member is read that a list shows (brief_text.hpp); 0: no bound.
   std::uint32_t text_bytes_max = 0;
 };
 
 struct Ticked {
   std::uint64_t woken = 0, expired = 0, lost = 0;
   std::vector<NodeNumber> buried;
-  std::optional<Duration> next;  ///< until the next delay or expiry is due; may be past already
+  std::optional<Duration> next;  ///< until the next delay or expiry is due; may be in the past
 
-  /// With a node goes that it kept runs to itself.
+  /// A buried node counts: the runs that were kept for it become claimable.
   [[nodiscard]] bool changed() const noexcept { return woken + expired + lost + buried.size() > 0; }
 };
 
@@ -200,53 +203,53 @@ struct LimitState {
   std::optional<std::uint32_t> capacity;
   std::int64_t units = 0, runs = 0;
   bool paused = false;
-  std::optional<WallTime> paused_until;  ///< for people; none although paused: until somebody resumes it
-  std::optional<Duration> paused_for;    ///< the same, as the length that is left of it
+  std::optional<WallTime> paused_until;  ///< for display; none while paused: until resume()
+  std::optional<Duration> paused_for;    ///< the same, as the remaining length
   std::optional<std::uint32_t> ramp;
-  // As many of each as were asked for.
-  std::vector<LimitHolder> holders;  ///< by the set that each run was claimed with; the earliest claim first
-  std::vector<LimitWaiter> line;     ///< the run that is due first stands first
+  // Each list is as long as the caller asked for.
+  std::vector<LimitHolder> holders;  ///< by the set that each run was claimed with; earliest claim first
+  std::vector<LimitWaiter> line;     ///< the run that is due first comes first
 };
 
 struct Stats {
   std::map<domain::RunState, std::uint64_t> runs;
-  std::uint64_t ready = 0;  ///< of the queued: anyone could claim them now
+  std::uint64_t ready = 0;  ///< the queued runs that any node could claim now
   std::uint64_t events = 0, nodes = 0;
   std::uint64_t bytes = 0;  ///< on disk
 };
-/// The queue of an agent: all that is queued, whether it is due or not, and how much may be.
+/// The queue of an agent: the number of queued runs, whether due or not, and its bound.
 struct QueueState {
   std::string agent;
   std::uint64_t queued = 0, queued_max = 0;
 };
-/// What the attempts of an agent used that were settled on one day. Those whose owner died said nothing.
+/// The use of an agent's attempts that were settled on one day. Excludes attempts whose owner died.
 struct Spent {
   std::string day;  ///< in UTC, by the store's clock: 2026-11-15
   std::string agent;
   std::int64_t runs = 0;  ///< attempts
   std::int64_t tokens = 0, cost_micros = 0;
 };
-/// The version of the tables.
+/// The schema version of the store.
 struct Schema {
-  std::int64_t found = 0;  ///< when it was opened; 0: there were none
+  std::int64_t found = 0;  ///< when it was opened; 0: there were no tables
   std::int64_t now = 0;
 };
 
-/// Both ends of an output are kept; the middle of a long one is not.
+/// The beginning and the end of an output are kept; the middle of a long one is dropped.
 struct Output {
   std::string head, tail;
-  std::uint64_t bytes = 0;  ///< all that was written; head and tail are less if something is missing
+  std::uint64_t bytes = 0;  ///< bytes written; head and tail are shorter if the middle was dropped
 };
 inline constexpr std::size_t kOutputHeadMax = 64 << 10, kOutputTailMax = 192 << 10;
 
-/// A run with all that belongs to it, as one store hands it to another.
+/// A run with everything that belongs to it, in the form in which stores exchange it.
 struct RunRecord {
-  Run run;                ///< whole; its number is that of the store it comes from
-  std::int64_t rank = 0;  ///< when it is due, less ten minutes for each step of priority; in ms
+  Run run;                ///< complete; its number is that of the source store
+  std::int64_t rank = 0;  ///< when it is due, minus ten minutes per step of priority; in ms
   std::optional<Duration> budget, budget_left;
   std::optional<WallTime> budget_until;
   std::string parked_on;
-  std::vector<FamilyUse> families;  ///< to which it belongs, by head
+  std::vector<FamilyUse> families;  ///< the families it belongs to, by head
   std::vector<Event> events;        ///< all of them, by seq
   Output output;
 };
@@ -259,107 +262,109 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   // Agents and limits.
-  /// Adds or changes. Limits that are new have no capacity: resize() gives them one.
+  /// Adds or changes agents. New limits have no capacity until resize().
   virtual Task<Result<>> define(std::vector<AgentEntry> agents) = 0;
   virtual Task<Result<>> resize(std::string limit, std::optional<std::uint32_t> capacity) = 0;
-  /// What a configuration says of limits, by name. A number that differs from the one that was configured last becomes
-  /// the capacity; else a capacity that resize() gave since then stays. Limits that only `agents` use, that were
-  /// configured before and are not named any more, have no capacity from now on.
+  /// Applies the limits of a configuration, by name. A capacity that differs from the last configured one is applied;
+  /// otherwise a capacity that resize() set since then stays. A limit that only `agents` use, and that was configured
+  /// before but is no longer named, loses its capacity.
   virtual Task<Result<>> configure(std::map<std::string, std::uint32_t> capacities,
                                    std::vector<std::string> agents) = 0;
-  /// None: until resume(). A pause that is there already is made longer, never shorter.
+  /// None: until resume(). Extends an existing pause, never shortens it.
   virtual Task<Result<>> pause(std::string limit, std::optional<Duration> length) = 0;
-  /// Ends a pause, and wakes what was parked on it. How many were.
+  /// Ends a pause and wakes the runs parked on it. Returns how many.
   virtual Task<Result<std::uint64_t>> resume(std::string limit) = 0;
-  /// By name. `listed`: how many holders and waiting runs of each limit are listed, at most kLimitListMax.
+  /// By name. `listed`: how many holders and waiting runs to list per limit, at most kLimitListMax.
   virtual Task<Result<std::vector<LimitState>>> limits(std::uint32_t listed = 0) = 0;
 
   // Nodes.
   virtual Task<Result<NodeNumber>> enrol(std::string label) = 0;
   virtual Task<Result<Beat>> beat(NodeNumber node) = 0;
-  /// It claims no more.
+  /// The node claims no more runs.
   virtual Task<Result<>> drain(NodeNumber node) = 0;
-  /// It has nothing left and ends.
+  /// Removes a node that owns no runs and ends.
   virtual Task<Result<>> leave(NodeNumber node) = 0;
   virtual Task<Result<std::vector<NodeState>>> nodes() = 0;  ///< by number
 
-  // Runs: from outside.
-  /// One answer for each, in their order.
+  // Runs: calls of submitters and people.
+  /// One answer per run, in order.
   virtual Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) = 0;
-  /// The run and all below it. Those it reached, with their states: running ones end when their owner has ended them.
+  /// Cancels the run and its descendants. Returns those it reached, with their states: a running one ends when its
+  /// owner has ended it.
   virtual Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) = 0;
-  /// Conflict: it is not in doubt.
+  /// Conflict: the run is not in doubt.
   virtual Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) = 0;
-  /// One that is parked, for whatever it is: it is queued again. A pause of its limit is not ended by that; resume()
-  /// does. Conflict: it is not parked.
+  /// Queues a parked run again, whatever it is parked for. Does not end a pause of its limit; resume() does.
+  /// Conflict: the run is not parked.
   virtual Task<Result<>> answer(std::string id) = 0;
 
-  // Runs: from their owner.
-  /// The agents that have something for anyone to claim, by the rank of their first. Nothing is promised: another may
-  /// be quicker.
-  /// `most`: how far the runs of each are counted, which is the price.
+  // Runs: calls of the nodes that carry them.
+  /// The agents that have runs any node may claim, by the rank of their first run. Not a reservation: another node
+  /// may claim first. `most`: the bound up to which the runs of each agent are counted; the cost grows with it.
   virtual Task<Result<std::vector<Ready>>> ready(std::uint32_t most = kReadyMax) = 0;
-  /// `only`: the id of the one run that is wanted; empty: whatever is first. A run that is named neither waits for
-  /// limits that running runs above it hold (its parent, the parent of that, ...), nor is it counted there; they may be
-  /// waiting for it. Pauses of these limits hold it up.
+  /// `only`: the id of the one wanted run; empty: the first. A run claimed by id neither waits for limits that its
+  /// running ancestors hold nor counts there, because they may be waiting for it. Pauses of these limits still delay
+  /// it.
   virtual Task<Result<std::vector<Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most,
                                                  std::string only = {}) = 0;
   virtual Task<Result<std::vector<Claim>>> owned(NodeNumber node) = 0;
-  /// The new state of each, in their order; none: stale, its result counts for nothing.
+  /// The new state of each run, in order; none: stale, the settlement was rejected.
   virtual Task<Result<std::vector<std::optional<domain::RunState>>>> settle(NodeNumber node,
                                                                             std::vector<Settlement> settlements) = 0;
-  /// Before a call that may not be repeated is begun, and when its outcome is known. False: stale, do not begin it.
+  /// Call it before an operation that must not be repeated, and again when the outcome is known. False: stale, do not
+  /// begin.
   virtual Task<Result<bool>> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) = 0;
-  /// An event of the owner's. False: stale.
+  /// Adds an event of the owner. False: stale.
   virtual Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
                                   std::string data) = 0;
   virtual Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) = 0;
-  /// The provider answers the run: limits that are probed after a pause let more runs start, as after a success. Once
-  /// for each attempt; asked twice it widens twice. False: stale.
+  /// The provider answers the run: limits that are probed after a pause admit more runs, as after a success. Call it
+  /// once per attempt: a second call widens again. False: stale.
   virtual Task<Result<bool>> answered(NodeNumber node, RunNumber run, std::int64_t fence) = 0;
-  /// What the attempt has used so far; settle() has the last word on it, and what an attempt reported before its owner
-  /// died stays counted. The sums of the families to which the run belongs, and of its own. None: stale.
+  /// Sets the use of the attempt so far; settle() sets the final value, and the use of an attempt whose owner died
+  /// stays counted. Returns the use of the run's families and its own. None: stale.
   virtual Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                                      Use so_far) = 0;
 
-  /// What is due: wakes, expires, buries nodes whose lease is over. Any process, often.
+  /// Does what is due: wakes and expires runs, buries nodes whose lease is over. Any process may call it, often.
   virtual Task<Result<Ticked>> tick() = 0;
-  /// Until there may be something new to claim, and at most about so long; claim() tells. `seen` is what it answered
-  /// before, at first 0: what came since then is not slept through.
+  /// Waits until there may be something new to claim, at most about `most`; then call claim(). `seen` is the previous
+  /// return value, at first 0: changes since then are not missed.
   virtual Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) = 0;
 
-  // Looking.
-  virtual Task<Result<std::optional<Run>>> find(std::string id) = 0;  ///< or a prefix that only one has
+  // Queries.
+  virtual Task<Result<std::optional<Run>>> find(std::string id) = 0;  ///< or by a unique prefix
   virtual Task<Result<std::vector<Run>>> list(Filter filter) = 0;     ///< newest first
-  /// Runs with this key of idempotency: of one agent, or, if `agent` is empty, of any. With input and result.
+  /// The runs with this idempotency key: of one agent, or of all if `agent` is empty. With input and result.
   virtual Task<Result<std::vector<Run>>> with_key(std::string agent, std::string key) = 0;
-  /// The sum of each family, in the order of `heads`. Of a run on which no other draws: its own. Of none: nothing.
+  /// The use of each family, in the order of `heads`. A run on which no other draws: its own use. An unknown run:
+  /// zero.
   virtual Task<Result<std::vector<FamilyUse>>> used(std::vector<std::string> heads) = 0;
   virtual Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) = 0;
-  /// Empty: from the beginning. kFeedNow: nothing yet, and from here on.
+  /// Empty cursor: from the beginning. kFeedNow: an empty page that ends at the newest event.
   virtual Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;
   virtual Task<Result<std::vector<Why>>> why(std::string id) = 0;
   virtual Task<Result<Output>> output(std::string id) = 0;
   virtual Task<Result<Stats>> stats() = 0;
   virtual Task<Result<std::vector<QueueState>>> queues() = 0;  ///< of all agents, by name
-  /// From the day of `since` on, by day and agent. Kept when runs are forgotten; not moved to another store.
+  /// From the day of `since` on, by day and agent. Survives prune(); not transferred to another store.
   virtual Task<Result<std::vector<Spent>>> spent(WallTime since) = 0;
 
-  /// Forgets runs that ended longer ago than that, with their events and output. How many.
+  /// Deletes runs that ended longer ago than `older_than`, with their events and output. Returns how many.
   virtual Task<Result<std::uint64_t>> prune(Duration older_than, std::uint32_t most) = 0;
-  /// The same for runs that ended longer ago than `keep`, unless a process has already done so within `every`: the
-  /// store remembers when nothing was left to forget. Cheap if it is not due. How many.
+  /// The same with `keep`, unless a process has completed a prune within `every`: the store records when nothing was
+  /// left to delete. Cheap if it is not due. Returns how many.
   virtual Task<Result<std::uint64_t>> prune_if_due(Duration keep, Duration every, std::uint32_t most) = 0;
 
-  // From one store to another: transfer.hpp.
+  // Transfer between stores: transfer.hpp.
   virtual Task<Result<std::vector<AgentEntry>>> agents() = 0;  ///< by name
-  /// In the order in which they came; only those with a higher number than `after`.
+  /// In the order of submission; only those with a number higher than `after`.
   virtual Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) = 0;
-  /// Adds what dump() gave; those that are here already stay as they are. How many were added. What was accepted once
-  /// is accepted: no bound of a queue applies. Conflict: one is running, or its key is taken; asked again without it,
-  /// the rest comes.
+  /// Adds the records of dump(); runs that exist here stay as they are. Returns how many were added. Bounds of queues
+  /// do not apply, as the runs were accepted before. Conflict: a run is running, or its key is taken; repeat without
+  /// it to load the rest.
   virtual Task<Result<std::uint64_t>> load(std::vector<RunRecord> records) = 0;
-  /// What is wrong with the medium itself, one line each; what is wrong with the runs in it: audit.hpp.
+  /// Findings about the storage itself, one line each. Findings about runs: audit.hpp.
   virtual Task<Result<std::vector<std::string>>> check() = 0;
   [[nodiscard]] virtual Schema schema() const = 0;
 };

@@ -1,11 +1,11 @@
 // Stores, one bench per call: `store_bench BENCH key=value…` prints one JSON line per sample.
-//   drain store= runs= batch= carriers=   runs that wait are claimed and completed, until the store has all of it
-//   latency store= rounds=                submit → claimed, one at a time, to a node of the same process that waits
-//   depth store= most= rounds=            one claim beside 1000, 10,000, … `most` that wait
-//   blocked store= blocked= runs= batch=  one agent drained, beside another of which one or many runs may not start
-//   ready store= agents= runs= rounds= most=  who has something to start, while `runs` wait, shared out over `agents`
-// `store` is memory, sqlite or postgres; the database of the last is named by STINT_BENCH_POSTGRES, and must be new.
-// `events=off`: what the events cost.
+//   drain store= runs= batch= carriers=   queued runs are claimed and settled until the store has them all
+//   latency store= rounds=                submit → claimed, one at a time, by a waiting node of the same process
+//   depth store= most= rounds=            one claim with 1000, 10,000, … `most` queued runs
+//   blocked store= blocked= runs= batch=  one agent drained, beside another with one or many runs that may not start
+//   ready store= agents= runs= rounds= most=  the agents with ready runs, with `runs` queued over `agents`
+// `store` is memory, sqlite or postgres; STINT_BENCH_POSTGRES names the database of the last, which must be new.
+// `events=off`: measures the cost of events.
 #include "bench_support.hpp"
 #include "domain/run_id.hpp"
 #include "os/blocking_run.hpp"
@@ -27,7 +27,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kSubmitBatch = 2000;
-constexpr std::uint32_t kCapacity = 10'000;  // of each agent: counted at every claim, never reached
+constexpr std::uint32_t kCapacity = 10'000;  // of each agent: checked at every claim, never reached
 constexpr Duration kBeat = 3s;
 constexpr Duration kIdle = 5ms;
 
@@ -128,7 +128,7 @@ class Bench {
     submit("blocked", 2);
     submit("a", 3 * runs);
     if (get(store_->claim(node_, "blocked", 1)).size() != 1) args_.fail("nothing to claim");
-    drain_rate("a", runs, "blocked");  // until it is warm
+    drain_rate("a", runs, "blocked");  // warm-up
     args_.emit("blocked.one", drain_rate("a", runs, "blocked"), "runs/s");
     submit("blocked", args_.number("blocked"));
     calm_down();
@@ -158,7 +158,7 @@ class Bench {
       args_.fail("no store " + kind);
     }
   }
-  /// Until the disk has taken in what was submitted: its backlog is not the cost of a claim.
+  /// Waits until the disk has written the submitted runs: its backlog is not the cost of a claim.
   void calm_down() {
     if (args_.text("store", "") == "postgres") {
       const auto connection = get(store::PostgresConnection::open(reactor_, std::getenv("STINT_BENCH_POSTGRES")));
@@ -214,7 +214,7 @@ class Bench {
     }
     co_return Result<>();
   }
-  /// One of several that take a batch each: while one completes its batch, another claims the next.
+  /// One of several carriers that take a batch each: while one settles its batch, another claims the next.
   Task<Result<>> carry(std::string agent, std::string asked_too) {
     while (left_ > 0) {
       const std::int64_t batch = std::min(left_, args_.number("batch"));

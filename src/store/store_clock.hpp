@@ -1,7 +1,8 @@
-/// The time of a store on one machine, which a jump of the wall clock does not move (docs/decisions/0020). Two clocks:
-/// `now` follows real time, also while the machine sleeps; `awake` stands still then, and is what budgets are counted
-/// by. Both begin as the wall time of the store's first day. All processes of a boot compute the same from an anchor
-/// that the store keeps; after a reboot `now` goes on by the wall's advance, never back, and `awake` from where it was.
+/// The clock of a store on one machine, which ignores jumps of the wall clock (docs/decisions/0020). It has two
+/// parts: `now` follows real time, also while the machine sleeps; `awake` stops during sleep and measures budgets.
+/// Both start as the wall time at which the store was created. All processes of a boot compute the same from an
+/// anchor in the store. After a reboot `now` advances by as much as the wall clock did, never backwards, and `awake`
+/// continues from its last value.
 #pragma once
 
 #include "domain/system.hpp"
@@ -10,7 +11,7 @@
 
 namespace stint::store {
 
-/// What budgets are counted by.
+/// The clock that measures budgets.
 struct AwakeClock {
   using rep = std::int64_t;
   using period = std::milli;
@@ -22,7 +23,7 @@ using AwakeTime = AwakeClock::time_point;
 
 class StoreClock {
  public:
-  /// Moments of the store, each with what the clocks of a boot showed then.
+  /// Moments of the store, each with the clock readings of the boot at that moment.
   struct Anchor {
     std::string boot;
     std::chrono::milliseconds elapsed{}, awake{};  ///< of the boot's clocks
@@ -31,17 +32,17 @@ class StoreClock {
 
     friend bool operator==(const Anchor&, const Anchor&) = default;
   };
-  /// When the store was looked at last, for the next boot.
+  /// The last recorded reading of the clocks, for the next boot.
   struct Seen {
     WallTime wall{}, now{};
     AwakeTime awake_now{};
   };
   static constexpr Duration kSeenEvery = std::chrono::seconds(10);
-  static constexpr Duration kJump = std::chrono::seconds(1);  // less is drift: what is shown to people does not move
+  static constexpr Duration kJump = std::chrono::seconds(1);  // less is drift and does not move the displayed times
 
-  /// Anchored at its first use, as of a store that is new.
+  /// For a new store: anchored at its first use.
   explicit StoreClock(const domain::System& system) : system_(&system) {}
-  /// Of a store that was there before. Without an anchor, or with one of another boot, it makes a new one: anchor().
+  /// For an existing store. Without an anchor, or with one of another boot, it makes a new one: anchor().
   StoreClock(const domain::System& system, std::optional<Anchor> kept, std::optional<Seen> seen);
 
   [[nodiscard]] const Anchor& anchor() const;
@@ -51,9 +52,9 @@ class StoreClock {
   }
   [[nodiscard]] AwakeTime awake() const;
   [[nodiscard]] WallTime wall() const { return system_->wall_now(); }
-  /// For the beats of nodes on the same machine, which sleep when it does.
+  /// For heartbeats of nodes on the same machine, which sleep when it does.
   [[nodiscard]] WallTime beat_time() const { return WallTime(awake().time_since_epoch()); }
-  /// A moment of the store as people see it, by the wall clock as it stands now; and back.
+  /// Converts a moment of the store to wall time for display, by the wall clock as it is now; and back.
   [[nodiscard]] WallTime shown(WallTime time) const { return time + ahead(); }
   [[nodiscard]] WallTime kept(WallTime wall) const { return wall - ahead(); }
   template <class Time>
@@ -65,13 +66,13 @@ class StoreClock {
     return wall ? std::optional(kept(*wall)) : std::nullopt;
   }
 
-  /// With the wall as people see it, so that all processes show a moment alike.
+  /// With the displayed wall time, so that all processes display a moment alike.
   [[nodiscard]] Seen look() const;
-  /// Whether a look is due to be kept: the last one is old, or the wall clock has jumped since.
+  /// Whether to record a new reading: the last one is old, or the wall clock has jumped since.
   [[nodiscard]] bool is_stale(const Seen& seen) const;
 
  private:
-  /// The wall's lead over the store's time. Moves only by jumps.
+  /// How far the wall clock is ahead of the store's time. Changes only by jumps.
   [[nodiscard]] std::chrono::milliseconds ahead() const;
 
   const domain::System* system_;

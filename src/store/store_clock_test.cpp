@@ -28,7 +28,7 @@ TEST(StoreClock, begins_as_the_wall_clock_and_does_not_jump_with_it) {
   EXPECT_EQ(clock.awake(), AwakeTime(begin.time_since_epoch()) + 1s);
 }
 
-TEST(StoreClock, what_people_see_does_not_tremble_with_the_drift_of_a_clock) {
+TEST(StoreClock, displayed_times_ignore_the_drift_of_a_clock) {
   TestClocks clocks;
   const domain::System system = clocks.system(no_chance);
   const StoreClock clock(system);
@@ -39,18 +39,18 @@ TEST(StoreClock, what_people_see_does_not_tremble_with_the_drift_of_a_clock) {
   EXPECT_EQ(clock.shown(then), shown + 1400ms);
 }
 
-TEST(StoreClock, processes_show_a_moment_alike_although_each_reads_two_clocks_one_after_the_other) {
+TEST(StoreClock, processes_display_a_moment_alike) {
   TestClocks clocks;
   const domain::System system = clocks.system(no_chance);
   const StoreClock first(system, std::nullopt, std::nullopt);
   const WallTime then = first.now();
-  clocks.jump(1ms);  // as between the two readings
+  clocks.jump(1ms);  // between the two readings
   const StoreClock second(system, first.anchor(), first.look());
   EXPECT_EQ(second.shown(then), first.shown(then));
   EXPECT_EQ(second.look().wall - second.look().now, first.look().wall - first.look().now);
 }
 
-TEST(StoreClock, processes_of_one_boot_agree_whatever_the_wall_clock_did_between_their_starts) {
+TEST(StoreClock, processes_of_one_boot_agree_across_a_jump_of_the_wall_clock) {
   TestClocks clocks;
   const domain::System system = clocks.system(no_chance);
   const StoreClock first(system, std::nullopt, std::nullopt);
@@ -60,18 +60,18 @@ TEST(StoreClock, processes_of_one_boot_agree_whatever_the_wall_clock_did_between
   const StoreClock second(system, first.anchor(), seen);
   EXPECT_EQ(second.now(), first.now());
   EXPECT_EQ(second.awake(), first.awake());
-  EXPECT_TRUE(second.is_stale(seen)) << "the next boot should know of the jump";
+  EXPECT_TRUE(second.is_stale(seen)) << "the jump must be recorded for the next boot";
   EXPECT_FALSE(second.is_stale(second.look()));
 }
 
-TEST(StoreClock, goes_on_by_the_wall_clock_after_a_reboot_and_never_back) {
+TEST(StoreClock, continues_by_the_wall_clock_after_a_reboot_and_never_backwards) {
   for (const Duration off : {Duration(1h), Duration(-1h)}) {
     TestClocks clocks;
     const domain::System before = clocks.system(no_chance);
     const StoreClock old(before, std::nullopt, std::nullopt);
     const StoreClock::Seen seen = old.look();
     const WallTime now = old.now();
-    TestClocks next;  // the clocks of a boot begin anew
+    TestClocks next;  // the clocks of a boot start over
     next.jump(off);
     domain::System after = next.system(no_chance);
     after.boot = "another";
@@ -113,7 +113,7 @@ class Machine {
   std::unique_ptr<SqliteStore> store_;
 };
 
-TEST(SqliteClock, goes_on_over_a_reboot_and_budgets_do_not) {
+TEST(SqliteClock, continues_across_a_reboot_and_budgets_stop) {
   const os::TestFolder folder;
   Machine machine(folder / "x.db");
   AgentEntry agent;
@@ -131,7 +131,7 @@ TEST(SqliteClock, goes_on_over_a_reboot_and_budgets_do_not) {
   ASSERT_EQ(machine.get(machine.store().claim(node, "a", 1)).size(), 1U);
   machine.clocks().advance(4min);
   machine.get(machine.store().tick());
-  machine.clocks().jump(-24h);  // seen by the tick, and so not taken for time that went by
+  machine.clocks().jump(-24h);  // seen by the tick, so it does not count as elapsed time
   machine.get(machine.store().tick());
   machine.clocks().suspend(1h);  // it is off
   machine.boot("second");
@@ -144,7 +144,7 @@ TEST(SqliteClock, goes_on_over_a_reboot_and_budgets_do_not) {
   machine.clocks().advance(56min - 1ms);
   EXPECT_EQ(machine.get(machine.store().tick()).woken, 0U);
   machine.clocks().advance(1ms);
-  EXPECT_EQ(machine.get(machine.store().tick()).woken, 1U) << "an hour that it was off counts for a delay";
+  EXPECT_EQ(machine.get(machine.store().tick()).woken, 1U) << "an hour of power off counts for a delay";
 }
 
 }  // namespace

@@ -7,13 +7,13 @@ constexpr std::uint32_t kPage = 200;
 
 Error is_running(std::uint64_t runs) {
   return {Errc::conflict, std::to_string(runs) + (runs == 1 ? " run is" : " runs are") +
-                              " running. Drain the nodes, or cancel what runs, and repeat"};
+                              " running. Drain the nodes or cancel the runs, then repeat"};
 }
 
 }  // namespace
 
-Task<Result<Moved>> pour(Store& from, Sink& into) {
-  STINT_CO_CHECK(co_await from.tick());  // what a dead node had is no longer running
+Task<Result<Moved>> copy_store(Store& from, Sink& into) {
+  STINT_CO_CHECK(co_await from.tick());  // runs of a dead node must not count as running
   STINT_CO_TRY(const Stats before, co_await from.stats());
   const auto running = before.runs.find(domain::RunState::running);
   if (running != before.runs.end() && running->second > 0) co_return fail(is_running(running->second));
@@ -39,7 +39,8 @@ Task<Result<Moved>> pour(Store& from, Sink& into) {
   }
   STINT_CO_TRY(const Stats now, co_await from.stats());
   if (now.events != before.events || now.runs != before.runs) {
-    co_return fail(Errc::conflict, "the store was changed meanwhile. End what uses it, and repeat");
+    co_return fail(Errc::conflict,
+                   "the store changed during the transfer. Stop the processes that use it, then repeat");
   }
   co_return moved;
 }
@@ -65,7 +66,7 @@ Task<Result<>> StoreSink::take(LimitState limit) {
   STINT_CO_CHECK(co_await look());
   if (limits_.contains(limit.name)) co_return Result<>();
   ++added_.limits;
-  // As if it was configured: so that a configuration that does not name it takes it back.
+  // Marks it as configured, so that a configuration that does not name it removes it.
   if (limit.capacity) {
     STINT_CO_CHECK(co_await into_.configure({{limit.name, *limit.capacity}}, {}));
   } else {

@@ -1,5 +1,5 @@
-/// All that a store holds, from one to another, or to a file: agents, limits, runs with their events and output. Not
-/// its nodes, and not the fleet's own events.
+/// Copies the content of a store to another store or a file: agents, limits, runs with their events and output.
+/// Excludes nodes and the events of the fleet.
 #pragma once
 
 #include "store/store.hpp"
@@ -8,7 +8,7 @@
 
 namespace stint::store {
 
-/// Takes it piece by piece: agents and limits first, then runs in the order in which they came.
+/// Receives the content piece by piece: agents and limits first, then runs in the order of submission.
 class Sink {
  public:
   Sink() = default;
@@ -27,11 +27,11 @@ struct Moved {
   friend bool operator==(const Moved&, const Moved&) = default;
 };
 
-/// Everything of a store at rest. Conflict: a run is running, or something was changed meanwhile.
-Task<Result<Moved>> pour(Store& from, Sink& into);
+/// Copies a store at rest. Conflict: a run is running, or the store changed during the copy.
+Task<Result<Moved>> copy_store(Store& from, Sink& into);
 
-/// Into another store. What is there already, by its name or id, stays as it is: after a failure the whole may be
-/// poured again.
+/// Writes to another store. Agents, limits and runs that exist there stay as they are, so a failed transfer can be
+/// repeated as a whole.
 class StoreSink final : public Sink {
  public:
   explicit StoreSink(Store& into) : into_(into) {}
@@ -39,7 +39,7 @@ class StoreSink final : public Sink {
   Task<Result<>> take(AgentEntry agent) override;
   Task<Result<>> take(LimitState limit) override;
   Task<Result<>> take(std::vector<RunRecord> runs) override;
-  /// What was not there before.
+  /// What was new in the target.
   [[nodiscard]] const Moved& added() const noexcept { return added_; }
 
  private:
@@ -47,7 +47,7 @@ class StoreSink final : public Sink {
 
   Store& into_;
   bool looked_ = false;
-  std::set<std::string, std::less<>> agents_, limits_;  // that were there
+  std::set<std::string, std::less<>> agents_, limits_;  // that existed before
   Moved added_;
 };
 

@@ -34,7 +34,7 @@ inline constexpr std::array kWaitReasons = {
 [[nodiscard]] std::optional<WaitReason> parse_wait_reason(std::string_view name) noexcept;
 
 inline constexpr std::uint32_t kLimitListMax = 100;  // holders or waiters listed of one limit
-inline constexpr std::int64_t kPlaceMax = 1000;      // a place that is further back counts as this one
+inline constexpr std::int64_t kPlaceMax = 1000;      // a place further back is reported as this one
 
 /// A running run that holds units of a limit, with the weight it was claimed with.
 struct LimitHolder {

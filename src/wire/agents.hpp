@@ -1,5 +1,5 @@
-/// Agents, settings, trust and what is wrong with them, as JSON: what `stint agents`, `config`, `trust` and `init`
-/// print with `--json`. One object each, on one line.
+/// Agents, settings, trust and their problems as JSON: what `stint agents`, `config`, `trust` and `init` print with
+/// `--json`. One object each, on one line.
 #pragma once
 
 #include "agent/check.hpp"
@@ -30,7 +30,7 @@ struct TrustAnswer {
 
 /// What `stint init` did, or would do, with one file.
 struct InitFile {
-  std::string path;     ///< from the project's root
+  std::string path;     ///< relative to the project's root
   std::string action;   ///< made, kept, failed
   std::string purpose;  ///< or why it failed
 };

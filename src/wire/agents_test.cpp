@@ -36,7 +36,7 @@ TEST(AgentsJson, has_every_field_with_its_unit) {
   EXPECT_TRUE(parsed.at("problems").as_array().empty());
 }
 
-TEST(AgentsJson, problems_leave_out_what_they_do_not_have) {
+TEST(AgentsJson, problems_omit_empty_fields) {
   const std::vector<agent::Problem> problems{{agent::Severity::error, "a.md", 3, 1, "model", "bad\x1b[2J\xff", ""},
                                              {agent::Severity::warning, "b.md", 0, 0, "", "m", "s"}};
   const std::string text = agents_to_json({}, problems);
@@ -66,7 +66,7 @@ TEST(SettingsJson, masks_passwords_and_names_origins) {
   }
 }
 
-TEST(TrustJson, says_what_needs_it) {
+TEST(TrustJson, lists_what_needs_trust) {
   const json::value answer = json::parse(to_json(TrustAnswer{{"/p", "/p/.git", "/p/.git"}, true, {{"./x", "a.md"}}}));
   EXPECT_EQ(answer.at("project"), "/p");
   EXPECT_EQ(answer.at("trusted_as"), "/p/.git");
@@ -75,7 +75,7 @@ TEST(TrustJson, says_what_needs_it) {
   EXPECT_EQ(json::parse(trust_to_json(records)).at("trusted").at(0).at("trusted_as"), "/p\xEF\xBF\xBD");
 }
 
-TEST(InitJson, names_files_and_what_became_of_them) {
+TEST(InitJson, names_files_and_their_outcome) {
   const std::vector<InitFile> files{{"brief.md", "kept", "the goal"}};
   EXPECT_EQ(init_to_json(files, true),
             R"({"dry_run":true,"files":[{"path":"brief.md","action":"kept","purpose":"the goal"}]})");

@@ -15,7 +15,7 @@ Result<DaemonPlace> read_daemon_place(std::string_view text) {
   STINT_TRY(const json::object object, parse_object(text));
   DaemonPlace place{text_at(object, "url"), number_at(object, "pid"), text_at(object, "token_file"),
                     text_at(object, "root")};
-  if (place.url.empty() || place.pid <= 0) return fail(Errc::invalid, "it names neither a url nor a pid");
+  if (place.url.empty() || place.pid <= 0) return fail(Errc::invalid, "the file has no url or no pid");
   return place;
 }
 

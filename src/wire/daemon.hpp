@@ -1,4 +1,4 @@
-/// The file by which commands find a daemon of their project, and what `stint serve --json` says first.
+/// The file through which commands find the daemon of their project, and the first line of `stint serve --json`.
 #pragma once
 
 #include "stint/error.hpp"
@@ -13,7 +13,7 @@ struct DaemonPlace {
   std::string url;
   std::int64_t pid = 0;
   std::string token_file;
-  std::string root;  ///< the checkout whose agents it runs, and in which
+  std::string root;  ///< the checkout that it takes agents from and runs them in
 };
 [[nodiscard]] std::string to_json(const DaemonPlace& place);
 [[nodiscard]] Result<DaemonPlace> read_daemon_place(std::string_view text);

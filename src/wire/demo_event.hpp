@@ -1,4 +1,4 @@
-/// What happens in the garage of `stint demo`, and its form as one line of JSON each.
+/// Events in the garage of `stint demo`, and their form as one line of JSON each.
 #pragma once
 
 #include "stint/time.hpp"
@@ -10,15 +10,15 @@
 namespace stint::wire {
 
 enum class DemoEventKind : std::uint8_t {
-  waits,      ///< found no room and stands in the line
-  enters,     ///< was granted what it asked for
+  waits,      ///< found no room and waits in line
+  enters,     ///< was granted what it requested
   leaves,     ///< gave its permit back
-  gives_up,   ///< its deadline passed in the line
-  cancelled,  ///< somebody stopped it, in the line or inside
-  refused,    ///< asked for more than there will ever be
+  gives_up,   ///< its deadline passed while it waited
+  cancelled,  ///< was cancelled while it waited or held a permit
+  refused,    ///< requested more than the capacity
   sent_home,  ///< the semaphore was closed
-  resized,    ///< the garage has another capacity
-  closes,     ///< the garage takes nobody new
+  resized,    ///< the capacity changed
+  closes,     ///< the garage admits no new cars
 };
 [[nodiscard]] std::string_view to_string(DemoEventKind kind) noexcept;
 
@@ -28,15 +28,15 @@ struct DemoEvent {
   std::string who;  ///< empty: the garage itself
   std::uint32_t units = 1;
   Duration took{};          ///< how long it waited (enters, gives_up, cancelled …) or stayed (leaves)
-  std::uint32_t place = 0;  ///< in the line, from 1, of who waits
-  bool was_inside = false;  ///< of a cancel
-  // How things stand; a cancel is told when it is asked for, everything else when it has happened.
+  std::uint32_t place = 0;  ///< position in line, from 1, of a waiting car
+  bool was_inside = false;  ///< whether a cancelled car was inside
+  // State after the event; a cancel is reported when it is requested, everything else when it has happened.
   std::uint32_t capacity = 0;
   std::uint32_t inside = 0;
   std::uint32_t waiting = 0;
 };
 
-/// The sums of a run.
+/// The totals of a demo.
 struct DemoSummary {
   Duration took{};
   std::uint32_t granted = 0;
@@ -46,11 +46,11 @@ struct DemoSummary {
   std::uint32_t sent_home = 0;
   std::uint32_t inside_max = 0;
   std::uint32_t capacity_max = 0;
-  std::uint32_t over_limit = 0;  ///< grants that found more inside than the limit in force. Must be 0.
+  std::uint32_t over_limit = 0;  ///< grants that exceeded the limit in force. Must be 0.
   std::uint32_t debt_max = 0;
   std::uint32_t line_max = 0;
   Duration wait_max{};
-  std::uint32_t permits_out = 0;  ///< at the end. Must be 0.
+  std::uint32_t permits_out = 0;  ///< permits held at the end. Must be 0.
   bool interrupted = false;
 };
 

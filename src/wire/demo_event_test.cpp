@@ -23,7 +23,7 @@ TEST(DemoEvent, is_one_json_object_on_one_line) {
             R"("capacity":4,"inside":1,"waiting":2})");
 }
 
-TEST(DemoEvent, leaves_out_what_the_garage_itself_does_not_have) {
+TEST(DemoEvent, omits_fields_that_the_garage_does_not_have) {
   DemoEvent event;
   event.kind = DemoEventKind::closes;
   EXPECT_EQ(to_json(event), R"({"event":"closes","at_ms":0,"capacity":0,"inside":0,"waiting":0})");

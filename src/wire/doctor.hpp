@@ -1,4 +1,4 @@
-/// What `stint doctor` found, as JSON: `{"schema":1,"status":…,"checks":[…]}`, one object on one line.
+/// The findings of `stint doctor` as JSON: `{"schema":1,"status":…,"checks":[…]}`, one object on one line.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace stint::wire {
 enum class CheckStatus : std::uint8_t { ok, warn, fail };  ///< in order: the worst of several is the largest
 [[nodiscard]] std::string_view to_string(CheckStatus status) noexcept;
 
-/// One thing that was looked at. Ids are stable and unique within an answer: scripts ask for them.
+/// One check. Ids are stable and unique within an answer: scripts depend on them.
 struct Check {
   std::string id;        ///< "limits.filesystem"
   std::string category;  ///< "limits"
   CheckStatus status = CheckStatus::ok;
   std::string summary;
-  std::string remedy;  ///< what to do; empty if there is nothing to do
+  std::string remedy;  ///< the next step; empty if none is needed
 };
 
-inline constexpr int kDoctorSchema = 1;  ///< grows when a name changes its meaning or goes
+inline constexpr int kDoctorSchema = 1;  ///< increases when a name changes its meaning or is removed
 
 [[nodiscard]] CheckStatus worst(std::span<const Check> checks) noexcept;
 [[nodiscard]] std::string doctor_to_json(std::span<const Check> checks);

@@ -23,7 +23,7 @@ TEST(DoctorJson, the_worst_check_decides) {
   EXPECT_EQ(worst(checks), fail);
 }
 
-TEST(DoctorJson, a_name_that_is_no_utf8_stays_readable) {
+TEST(DoctorJson, invalid_utf8_in_a_name_stays_readable) {
   const std::vector<Check> checks = {{"a", "a", CheckStatus::ok, "/tmp/\xff", ""}};
   EXPECT_NE(doctor_to_json(checks).find("/tmp/\xEF\xBF\xBD"), std::string::npos);
 }

@@ -1,5 +1,5 @@
-/// Runs, events, limits, the pool and the fleet as JSON: what the API answers, what the commands print with `--json`,
-/// and what a command reads from a daemon. Times are milliseconds since 1970, and named `…_at`; lengths are `…_ms`.
+/// Runs, events, limits, the pool and the fleet as JSON: the answers of the API, what the commands print with `--json`,
+/// and what a command reads from a daemon. Times are milliseconds since 1970, and named `…_at`; durations are `…_ms`.
 #pragma once
 
 #include "engine/output_slice.hpp"
@@ -18,7 +18,7 @@ namespace stint::wire {
 [[nodiscard]] std::string to_json(const engine::WhyView& why);
 [[nodiscard]] std::string to_json(const engine::Receipt& receipt);
 [[nodiscard]] std::string to_json(const engine::Submitted& submitted, domain::RunState state);
-/// Of one that was accepted and not waited for, with the reason.
+/// For a run that was accepted and not waited for, with the reason.
 [[nodiscard]] std::string accepted_to_json(const engine::Submitted& submitted, std::string_view detail);
 [[nodiscard]] std::string to_json(const std::vector<engine::AgentView>& agents);
 [[nodiscard]] std::string to_json(const std::vector<engine::LimitView>& limits);
@@ -29,13 +29,13 @@ namespace stint::wire {
 [[nodiscard]] std::string resolved_to_json(std::string_view id, domain::RunState state);
 [[nodiscard]] std::string resumed_to_json(std::uint64_t woken);
 
-/// The answers of the short form.
+/// Answers of the short form.
 [[nodiscard]] std::string short_success(std::string_view result);
 [[nodiscard]] std::string short_error(std::string_view error);
-[[nodiscard]] std::string short_pending(std::string_view error);  ///< it was accepted, and its end is not known here
+[[nodiscard]] std::string short_pending(std::string_view error);  ///< accepted, and its end is not known here
 [[nodiscard]] std::string short_refusal(std::string_view detail);
 
-/// An object of names and values: a line of a file of submissions.
+/// An object of names and values: one line of a file of submissions.
 [[nodiscard]] Result<domain::ArgumentValues> read_arguments(std::string_view text);
 /// A run with all its events.
 [[nodiscard]] std::string to_json(const engine::RunView& run, const std::vector<store::Event>& events);
@@ -50,9 +50,9 @@ struct SubmitRequest {
 [[nodiscard]] Result<engine::ScaleRequest> read_scale(std::string_view body);
 [[nodiscard]] Result<std::uint32_t> read_capacity(std::string_view body);
 [[nodiscard]] Result<engine::DrainRequest> read_drain(std::string_view body);
-/// Of a request that has no members: fails unless it is empty or `{}`.
+/// For a request without members: fails unless the body is empty or `{}`.
 [[nodiscard]] Result<> read_nothing(std::string_view body);
-/// `{"for_ms": …}`, or nothing at all.
+/// `{"for_ms": …}`, or an empty body.
 [[nodiscard]] Result<std::optional<Duration>> read_length(std::string_view body, std::string_view name);
 
 }  // namespace stint::wire

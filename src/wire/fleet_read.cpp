@@ -11,7 +11,7 @@ namespace {
 using domain::RunState;
 
 Error not_ours(const std::string& what) {
-  return {Errc::failed, "this is no answer of a daemon of this version: " + what};
+  return {Errc::failed, "this is not an answer of a daemon of this version: " + what};
 }
 
 Result<json::object> open(std::string_view text) {
@@ -20,13 +20,13 @@ Result<json::object> open(std::string_view text) {
   return object;
 }
 
-/// Null: there is none of that name.
+/// Null: no member of that name.
 const json::array* list_at(const json::object& object, std::string_view name) {
   const json::value* const value = object.if_contains(name);
   return value == nullptr ? nullptr : value->if_array();
 }
 
-/// Each object of a list, by `read`.
+/// Reads each object of a list with `read`.
 template <class Read>
 auto read_list(const json::object& object, std::string_view name, Read read)
     -> Result<std::vector<typename std::invoke_result_t<Read&, const json::object&>::value_type>> {
@@ -34,7 +34,7 @@ auto read_list(const json::object& object, std::string_view name, Read read)
   const json::array* const list = list_at(object, name);
   if (list == nullptr) return fail(not_ours("it has no list '" + std::string(name) + "'"));
   for (const json::value& each : *list) {
-    if (!each.is_object()) return fail(not_ours("something in '" + std::string(name) + "' is no object"));
+    if (!each.is_object()) return fail(not_ours("an item of '" + std::string(name) + "' is not an object"));
     STINT_TRY(auto value, read(each.get_object()));
     out.push_back(std::move(value));
   }
@@ -70,7 +70,7 @@ double real_at(const json::object& object, std::string_view name) {
 }
 
 Duration seconds_at(const json::object& object, std::string_view name) {
-  constexpr double kMost = 1e9;  // seconds: what is more is a mistake
+  constexpr double kMost = 1e9;  // seconds: a larger value is an error
   return std::chrono::duration_cast<Duration>(
       std::chrono::duration<double>(std::clamp(real_at(object, name), 0.0, kMost)));
 }
@@ -109,7 +109,7 @@ void read_memo(const json::object& object, engine::RunView& view) {
   domain::RunMemo& memo = view.memo;
   if (const json::value* const usage = object.if_contains("usage")) memo.usage = read_usage(*usage);
   if (!object.contains("outcome")) return;
-  view.run.result = "{}";  // it has one; what is in it is the memo
+  view.run.result = "{}";  // the answer has only the memo, not the result itself
   memo.last = parse_outcome_kind(text_at(object, "outcome")).value_or(OutcomeKind::crashed);
   memo.text = text_at(object, "result");
   memo.conversation = text_at(object, "conversation");

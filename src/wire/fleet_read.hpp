@@ -1,7 +1,7 @@
-/// The other side of fleet.hpp: what a daemon answered, read by a command; and what a command asks for, written.
+/// The client's side of fleet.hpp: reads the answers of a daemon, and writes the requests of a command.
 ///
-/// What is absent is as a fleet without it would tell; what is no such JSON at all is `failed`, since whoever answered
-/// is no daemon of ours, or one of another version.
+/// Absent members get default values. Anything that is not such JSON is `failed`: the server is not a daemon of ours,
+/// or one of another version.
 #pragma once
 
 #include "engine/views.hpp"
@@ -14,13 +14,13 @@ namespace stint::wire {
 
 struct RunPage {
   std::vector<engine::RunView> runs;
-  std::string next;  ///< where the next page begins; empty: this was the last
+  std::string next;  ///< cursor of the next page; empty: this is the last page
 };
 [[nodiscard]] Result<engine::RunView> read_run(std::string_view text);
 [[nodiscard]] Result<RunPage> read_runs(std::string_view text);
 [[nodiscard]] Result<store::FeedPage> read_events(std::string_view text);
 [[nodiscard]] Result<engine::WhyView> read_why(std::string_view text);
-/// The run in it has only what a receipt tells.
+/// The run in it has only the fields of a receipt.
 [[nodiscard]] Result<engine::Receipt> read_receipt(std::string_view text);
 [[nodiscard]] Result<engine::Submitted> read_submitted(std::string_view text);
 [[nodiscard]] Result<std::vector<engine::AgentView>> read_agents(std::string_view text);
@@ -30,10 +30,10 @@ struct RunPage {
 [[nodiscard]] Result<store::Output> read_output(std::string_view text);
 [[nodiscard]] Result<domain::RunState> read_resolved(std::string_view text);
 [[nodiscard]] Result<std::uint64_t> read_resumed(std::string_view text);
-/// The detail of a problem document; empty: it is none.
+/// The detail of a problem document; empty: the text is not one.
 [[nodiscard]] std::string read_problem(std::string_view text);
 
-/// Without its key, which is a header.
+/// Without its idempotency key, which is a header.
 [[nodiscard]] std::string submit_to_json(const engine::Submission& submission);
 [[nodiscard]] std::string resolve_to_json(domain::Resolution how);
 [[nodiscard]] std::string scale_to_json(const engine::ScaleRequest& scale);

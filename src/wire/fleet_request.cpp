@@ -1,5 +1,5 @@
-// What clients ask of a fleet, read from the bodies of their requests. A member that is not known, is null or is of
-// another kind is refused by name: a client that misspells something must not get a run without it.
+// Reads the bodies of clients' requests. A member that is unknown, null or of the wrong type is refused by name: a
+// client that misspells something must not get a run without it.
 #include "agent/text.hpp"
 #include "wire/fleet.hpp"
 #include "wire/strict_json.hpp"
@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMsMax = 1'000'000'000'000;  // 31 years
 constexpr std::int64_t kAttemptsMax = 100;          // as on the command line
 
-/// Null pointer: it is absent.
+/// Null pointer: absent.
 Result<const json::value*> field(const json::object& object, std::string_view name) {
   const json::value* const value = object.if_contains(name);
   if (value != nullptr && value->is_null()) {
@@ -24,19 +24,19 @@ Result<const json::value*> field(const json::object& object, std::string_view na
   return value;
 }
 
-/// Empty if it is not there.
+/// Empty if absent.
 Result<std::string> text_field(const json::object& object, std::string_view name) {
   STINT_TRY(const json::value* const value, field(object, name));
   if (value == nullptr) return std::string();
-  if (!value->is_string()) return fail(Errc::invalid, fmt::format("'{}' is no text", name));
+  if (!value->is_string()) return fail(Errc::invalid, fmt::format("'{}' must be a string", name));
   return std::string(value->get_string());
 }
 
-/// False if it is not there.
+/// False if absent.
 Result<bool> flag_field(const json::object& object, std::string_view name) {
   STINT_TRY(const json::value* const value, field(object, name));
   if (value == nullptr) return false;
-  if (!value->is_bool()) return fail(Errc::invalid, fmt::format("'{}' is neither true nor false", name));
+  if (!value->is_bool()) return fail(Errc::invalid, fmt::format("'{}' must be true or false", name));
   return value->get_bool();
 }
 
@@ -46,7 +46,7 @@ Result<std::optional<std::int64_t>> number_field(const json::object& object, std
   if (value == nullptr) return std::nullopt;
   const auto number = whole_number(*value);
   if (!number || *number < least || *number > most) {
-    return fail(Errc::invalid, fmt::format("'{}' is no whole number from {} to {}", name, least, most));
+    return fail(Errc::invalid, fmt::format("'{}' must be a whole number from {} to {}", name, least, most));
   }
   return number;
 }
@@ -57,17 +57,17 @@ Result<> only(const json::object& object, std::initializer_list<std::string_view
     std::string known;
     for (const std::string_view name : names) known += (known.empty() ? "" : ", ") + std::string(name);
     return fail(Errc::invalid, "there is no field '" + agent::excerpt(member.key()) + "'; " +
-                                   (known.empty() ? "none is known here" : "there are " + known));
+                                   (known.empty() ? "this request takes none" : "allowed: " + known));
   }
   return {};
 }
 
 Result<std::vector<std::string>> read_words(const json::value& value) {
   const json::array* const array = value.if_array();
-  if (array == nullptr) return fail(Errc::invalid, "'words' is no list");
+  if (array == nullptr) return fail(Errc::invalid, "'words' must be a list of strings");
   std::vector<std::string> words;
   for (const json::value& each : *array) {
-    if (!each.is_string()) return fail(Errc::invalid, "'words' has something in it that is no text");
+    if (!each.is_string()) return fail(Errc::invalid, "'words' must be a list of strings");
     words.emplace_back(each.get_string());
   }
   return words;
@@ -83,7 +83,7 @@ Result<> read_arguments_of(const json::object& object, engine::Submission& submi
     STINT_TRY(submission.words, read_words(*words));
   }
   if (!submission.args.empty() && words != nullptr) {
-    return fail(Errc::invalid, "'args' have names, 'words' have none: send one of them");
+    return fail(Errc::invalid, "'args' (by name) and 'words' (in order) can't be combined: send one of them");
   }
   return {};
 }
@@ -94,13 +94,14 @@ Result<> read_times_of(const json::object& object, engine::Submission& submissio
   STINT_TRY(const json::value* const moment, field(object, "deadline"));
   if (moment != nullptr) {
     if (deadline) {
-      return fail(Errc::invalid, "'deadline' is a moment and 'deadline_ms' a length from now on: send one of them");
+      return fail(Errc::invalid,
+                  "'deadline' (absolute) and 'deadline_ms' (from now) can't be combined: send one of them");
     }
     STINT_TRY(const std::string text, text_field(object, "deadline"));
     submission.deadline_at = parse_time(text);
     if (!submission.deadline_at) {
       return fail(Errc::invalid,
-                  "'deadline' is no moment such as 2026-11-16T03:00:00Z; from now on it is 'deadline_ms'");
+                  "'deadline' must be a time such as 2026-11-16T03:00:00Z; for a duration use 'deadline_ms'");
     }
   }
   STINT_TRY(const auto delay, number_field(object, "delay_ms", 0, kMsMax));
@@ -142,7 +143,7 @@ Result<SubmitRequest> read_submit(std::string_view body) {
   STINT_TRY(submission.parent_waits, flag_field(object, "parent_waits"));
   if (submission.agent.empty() == submission.prompt.empty()) {
     return fail(Errc::invalid, submission.agent.empty() ? "'agent' is missing: name one, or send a 'prompt'"
-                                                        : "a 'prompt' needs no 'agent': leave out one of them");
+                                                        : "'prompt' and 'agent' can't be combined: send one of them");
   }
   return request;
 }
@@ -157,7 +158,7 @@ Result<domain::Resolution> read_resolve(std::string_view body) {
   STINT_TRY(const json::object object, parse_strictly(body));
   STINT_CHECK(only(object, {"as"}));
   const auto how = domain::parse_resolution(text_at(object, "as"));
-  if (!how) return fail(Errc::invalid, "'as' is one of done, rerun and discard");
+  if (!how) return fail(Errc::invalid, "'as' must be one of done, rerun and discard");
   return *how;
 }
 
@@ -170,7 +171,7 @@ Result<engine::ScaleRequest> read_scale(std::string_view body) {
   STINT_TRY(scale.min, number_field(object, "min", 0, kMost));
   STINT_TRY(scale.max, number_field(object, "max", 1, kMost));
   if (!scale.workers && !scale.min && !scale.max) {
-    return fail(Errc::invalid, "nothing to change: give workers, min or max");
+    return fail(Errc::invalid, "nothing to change: send workers, min or max");
   }
   return scale;
 }

@@ -1,4 +1,4 @@
-// Bodies of requests: numbers reach a command as they were written, and what could be meant in two ways is refused.
+// Bodies of requests: numbers reach a command exactly as written, and ambiguous requests are refused.
 #include "wire/fleet.hpp"
 #include "wire/fleet_read.hpp"
 #include "wire/values.hpp"
@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 
-/// Any number that JSON's grammar allows, however large, small or oddly spelt.
+/// Any number that JSON's grammar allows, however large, small or oddly spelled.
 rc::Gen<std::string> number_text() {
   const auto digits = rc::gen::container<std::string>(rc::gen::inRange('0', static_cast<char>('9' + 1)));
   const auto some_digits = rc::gen::map(digits, [](std::string text) { return text.empty() ? "0"s : text; });
@@ -71,10 +71,10 @@ TEST(FleetRequest, numbers_that_were_rewritten) {
   }
 }
 
-TEST(FleetRequest, what_is_there_twice_is_refused_at_any_depth) {
-  EXPECT_NE(refusal(R"({"agent":"a","agent":"b"})").find("'agent' is there twice"), std::string::npos);
-  EXPECT_NE(refusal(R"({"agent":"a","args":{"x":1,"y":2,"x":3}})").find("'x' is there twice"), std::string::npos);
-  EXPECT_NE(refusal(R"({"agent":"a","args":{"x":1,"\u0078":3}})").find("'x' is there twice"), std::string::npos);
+TEST(FleetRequest, a_repeated_member_is_refused_at_any_depth) {
+  EXPECT_NE(refusal(R"({"agent":"a","agent":"b"})").find("'agent' was sent twice"), std::string::npos);
+  EXPECT_NE(refusal(R"({"agent":"a","args":{"x":1,"y":2,"x":3}})").find("'x' was sent twice"), std::string::npos);
+  EXPECT_NE(refusal(R"({"agent":"a","args":{"x":1,"\u0078":3}})").find("'x' was sent twice"), std::string::npos);
   EXPECT_NE(refusal(R"({"agent":"a","budget":{"tokens":1,"tokens":2}})").find("'tokens'"), std::string::npos);
   EXPECT_EQ(refusal(R"({"agent":"a","args":{"agent":1,"args":3}})"), "") << "the same name in another object";
 }
@@ -109,20 +109,20 @@ TEST(FleetRequest, a_whole_number_may_be_written_with_a_point) {
   }
 }
 
-TEST(FleetRequest, of_two_ways_to_say_one_thing_one_is_sent) {
+TEST(FleetRequest, alternative_fields_can_not_be_combined) {
   EXPECT_NE(refusal(R"({"agent":"a","deadline":"2026-11-16T03:00:00Z","deadline_ms":1})").find("send one of them"),
             std::string::npos);
-  EXPECT_NE(refusal(R"({"agent":"a","deadline":""})").find("'deadline' is no moment"), std::string::npos);
+  EXPECT_NE(refusal(R"({"agent":"a","deadline":""})").find("'deadline' must be a time"), std::string::npos);
   EXPECT_NE(refusal(R"({"agent":"a","args":{"x":1},"words":[]})").find("send one of them"), std::string::npos);
 }
 
-TEST(FleetRequest, what_is_no_json_is_refused_where_it_stops_to_be) {
+TEST(FleetRequest, malformed_json_is_refused_with_its_position) {
   EXPECT_NE(refusal(R"({"agent":"a"} x)").find("at byte 14"), std::string::npos) << refusal(R"({"agent":"a"} x)");
   for (const std::string& body : {""s, "{"s, "[]"s, "1"s, "{\"agent\":\"\xff\"}"s, R"({"agent":"\ud800"})"s,
                                   R"({"agent":01})"s, R"({agent:"a"})"s, "{\"agent\":\"a\0\"}"s}) {
     EXPECT_NE(refusal(body), "") << body;
   }
-  EXPECT_NE(refusal(std::string(100, '[')).find("no JSON"), std::string::npos);
+  EXPECT_NE(refusal(std::string(100, '[')).find("invalid JSON"), std::string::npos);
   EXPECT_NE(refusal(R"({"a\u0000":1})").find("NUL"), std::string::npos);
 }
 

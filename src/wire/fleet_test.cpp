@@ -1,4 +1,4 @@
-// Every field that a fleet tells comes back as it was written.
+// Every field survives a round trip through JSON.
 #include "wire/fleet.hpp"
 
 #include "wire/fleet_read.hpp"
@@ -15,7 +15,7 @@ using domain::RunState;
 
 WallTime at(std::int64_t ms) { return WallTime(std::chrono::milliseconds(ms)); }
 
-/// With something in every field that is told.
+/// A run with a value in every field that is written.
 engine::RunView run_view() {
   engine::RunView view;
   store::Run& run = view.run;
@@ -106,7 +106,7 @@ engine::FleetHealth pool_health() {
   return health;
 }
 
-/// What was read is what was written: the same text comes of it, and of an empty one another.
+/// Reading and writing again gives the same text, which differs from that of an empty value.
 template <class Read, class Value, class... More>
 void expect_round_trip(Read read, const Value& value, const More&... more) {
   const std::string text = to_json(value, more...);
@@ -140,7 +140,7 @@ TEST(FleetJson, every_state_and_hold_comes_back) {
   }
 }
 
-TEST(FleetJson, a_page_of_runs_says_where_the_next_begins) {
+TEST(FleetJson, a_page_of_runs_has_the_next_cursor) {
   const std::string text = to_json(std::vector{run_view(), run_view()}, "17");
   const auto page = read_runs(text);
   ASSERT_TRUE(page);
@@ -189,7 +189,7 @@ TEST(FleetJson, reasons_receipts_agents_limits_and_outputs_come_back) {
   expect_round_trip(read_why, why);
   EXPECT_EQ(read_why(to_json(why))->reasons, why.reasons);
   const auto newer = read_why(R"({"id":"x","state":"queued","reasons":[{"reason":"moon"}]})");
-  ASSERT_TRUE(newer) << "a newer daemon may know more reasons";
+  ASSERT_TRUE(newer) << "a newer daemon may have more reasons";
   EXPECT_EQ(newer->reasons.front().detail, "moon");
   engine::Receipt receipt;
   receipt.run = run_view();
@@ -231,7 +231,7 @@ TEST(FleetJson, the_pool_and_the_fleet_come_back) {
   expect_round_trip(read_status, status);
 }
 
-TEST(FleetJson, what_is_no_answer_is_refused) {
+TEST(FleetJson, an_invalid_answer_is_refused) {
   for (const std::string text : {"", "<html>", "[]", "{}", R"({"id":1})", R"({"id":"x","state":"flying"})"}) {
     EXPECT_FALSE(read_run(text)) << text;
     EXPECT_FALSE(read_runs(text)) << text;
@@ -283,21 +283,21 @@ TEST(FleetJson, a_submission_arrives_as_it_was_sent) {
   EXPECT_FALSE(read_submit(R"({"agent":"a","words":["x"],"args":{"y":"z"}})"));
 }
 
-TEST(FleetJson, a_budget_that_is_none_is_told_in_its_own_words) {
+TEST(FleetJson, an_invalid_budget_is_refused_by_field) {
   const auto refusal = [](const std::string& budget) {
     const auto read = read_submit(R"({"agent":"a","budget":)" + budget + "}");
     return read ? std::string() : std::string(read.error().what());
   };
   EXPECT_EQ(refusal(R"({"time":"1h"})"),
-            "budget has no 'time'; it has time_ms, attempts, tokens, cost and cost_micros");
-  EXPECT_EQ(refusal(R"({"cost":"2.5"})"), "budget.cost is no number from 0 on");
-  EXPECT_EQ(refusal(R"({"tokens":2.5})"), "budget.tokens is no whole number from 0 on");
+            "budget has no field 'time'; allowed: time_ms, attempts, tokens, cost and cost_micros");
+  EXPECT_EQ(refusal(R"({"cost":"2.5"})"), "budget.cost must be a number of at least 0");
+  EXPECT_EQ(refusal(R"({"tokens":2.5})"), "budget.tokens must be a whole number of at least 0");
   EXPECT_EQ(refusal(R"({"cost":2.5})"), "");
   EXPECT_EQ(refusal(R"({"cost":2.5,"cost_micros":7})"),
-            "budget.cost and budget.cost_micros are one thing in two units: send one of them");
+            "budget.cost and budget.cost_micros are the same value in two units: send one of them");
 }
 
-TEST(FleetJson, short_answers_are_json_whatever_they_tell) {
+TEST(FleetJson, short_answers_are_json_for_any_text) {
   std::vector<std::string> texts = {"", "x", "two\nlines \"quoted\" C:\\path", "aä€😀", "a\xff b\xE2\x82"};
   for (int byte = 0; byte < 256; ++byte) texts.push_back("before" + std::string(1, static_cast<char>(byte)) + "after");
   for (const std::string& text : texts) {
@@ -315,7 +315,7 @@ TEST(FleetJson, other_requests_arrive_as_they_were_sent) {
   EXPECT_EQ(scale->min, 1U);
   EXPECT_EQ(scale->max, 9U);
   EXPECT_EQ(*read_capacity(capacity_to_json(4)), 4U);
-  EXPECT_FALSE(read_capacity(capacity_to_json(0))) << "a pause stops, a capacity does not";
+  EXPECT_FALSE(read_capacity(capacity_to_json(0))) << "only a pause stops a limit";
   EXPECT_EQ(*read_length(pause_to_json(3s), "for_ms"), std::optional<Duration>(3s));
   EXPECT_EQ(read_drain(drain_to_json({}))->timeout, std::nullopt);
   EXPECT_FALSE(read_drain(drain_to_json({.timeout = 4s}))->hurry);

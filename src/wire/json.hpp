@@ -1,4 +1,4 @@
-/// Helpers of this folder: text from files becomes JSON that every reader takes.
+/// Helpers of this folder: text of any origin becomes valid JSON.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace stint::wire {
 
-/// Bytes that are no UTF-8 become U+FFFD: names of files may be anything, JSON may not.
+/// Bytes that are not UTF-8 become U+FFFD: file names may contain any bytes, JSON may not.
 [[nodiscard]] std::string valid_utf8(std::string_view text);
 
 }  // namespace stint::wire

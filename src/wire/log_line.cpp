@@ -10,7 +10,7 @@
 namespace stint::wire {
 namespace {
 
-/// Of one line: in quotes if it has spaces, quotes or control characters.
+/// One value, in quotes if it has spaces, quotes or control characters.
 std::string value_text(const std::string& value) {
   const bool plain = std::ranges::none_of(value, [](char c) {
     const auto byte = static_cast<unsigned char>(c);

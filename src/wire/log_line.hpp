@@ -17,7 +17,7 @@ struct LogLine {
   const std::vector<domain::LogField>& fields;
 };
 [[nodiscard]] std::string to_json(const LogLine& line);
-/// Without anything that a terminal would obey.
+/// Without control characters that a terminal would obey.
 [[nodiscard]] std::string to_text(const LogLine& line);
 
 }  // namespace stint::wire

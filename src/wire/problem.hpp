@@ -1,4 +1,4 @@
-/// A problem (RFC 9457) as JSON: the body of every failed request.
+/// A problem document (RFC 9457) as JSON: the body of every failed request.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// What `stint provider` tells: where it listens, what it did with each request, and the sums. The sums are the leak
+/// Reports of `stint provider`: its address, a record of each request, and the totals. The totals are the leak
 /// audit: a client that cancels well leaves `tokens_after_gone` at 0 and `active` at 0.
 #pragma once
 
@@ -14,15 +14,15 @@ namespace stint::wire {
 
 struct ProviderStats {
   std::uint64_t requests = 0;  ///< model calls, since the start or the last reset
-  std::uint64_t active = 0;    ///< of them now
+  std::uint64_t active = 0;    ///< in progress now
   std::uint64_t active_max = 0;
   std::uint64_t connections = 0;  ///< open now
   std::uint64_t connections_total = 0;
-  std::uint64_t faults = 0;        ///< requests that met one
-  std::uint64_t closed_early = 0;  ///< requests whose client went away before the answer was whole
+  std::uint64_t faults = 0;        ///< requests that got one
+  std::uint64_t closed_early = 0;  ///< requests whose client left before the answer was complete
   std::uint64_t streams_closed_early = 0;
   std::uint64_t tokens = 0;             ///< generated
-  std::uint64_t tokens_after_gone = 0;  ///< of them after the client was gone
+  std::uint64_t tokens_after_gone = 0;  ///< of them after the client had left
   std::uint64_t bad_requests = 0;
 };
 

@@ -8,7 +8,7 @@
 namespace stint::wire {
 namespace {
 
-/// Room for what a run usually has to say: it is read once for each, and then thrown away.
+/// Enough for a typical run: the buffer is used once for each, and then discarded.
 using Scratch = std::array<unsigned char, 2048>;
 
 struct InputText {
@@ -32,7 +32,7 @@ Result<std::vector<domain::RunInput::BudgetAbove>> read_budgets_above(const json
   for (const json::value& each : array) {
     const json::object* const object = each.if_object();
     const json::value* const budget = object == nullptr ? nullptr : object->if_contains("budget");
-    if (budget == nullptr) return fail(Errc::invalid, "a budget above it can't be read");
+    if (budget == nullptr) return fail(Errc::invalid, "the budget of an ancestor can't be read");
     STINT_TRY(const domain::BudgetSpec spec, read_budget(*budget));
     above.push_back({text_at(*object, "run"), spec});
   }

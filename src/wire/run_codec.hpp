@@ -1,4 +1,4 @@
-/// What the engine keeps in the rows of runs, as JSON.
+/// The columns of a run that the engine stores as JSON.
 #pragma once
 
 #include "pool/run_codec.hpp"

@@ -1,4 +1,4 @@
-// What the store keeps of a run's submission comes back as it was written.
+// The stored submission of a run survives a round trip.
 #include "wire/run_codec.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(RunCodec, a_submission_comes_back_as_it_was_written) {
   EXPECT_EQ(read->budgets_above[1].budget, input.budgets_above[1].budget);
 }
 
-TEST(RunCodec, a_budget_that_is_none_is_refused) {
+TEST(RunCodec, an_invalid_budget_is_refused) {
   const RunCodec run_codec;
   EXPECT_FALSE(run_codec.read_input(R"({"args":{},"budgets_above":[{"run":"x"}]})"));
   EXPECT_FALSE(run_codec.read_input(R"({"args":{},"budgets_above":["x"]})"));

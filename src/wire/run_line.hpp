@@ -1,4 +1,4 @@
-/// A run that is followed, as JSON lines, for `stint run --json`: what happens to it, what it says, its end.
+/// A followed run as JSON lines, for `stint run --json`: its events, its output, its end.
 #pragma once
 
 #include "engine/views.hpp"

@@ -24,7 +24,7 @@ using store::RunRecord;
 
 constexpr std::int64_t kVersion = 1;
 
-/// JSON can write it, PostgreSQL can't take it.
+/// JSON allows NUL characters, PostgreSQL does not.
 std::string clean(std::string_view text) {
   std::string out;
   for (std::size_t at = text.find('\0'); at != std::string_view::npos; at = text.find('\0')) {
@@ -34,7 +34,7 @@ std::string clean(std::string_view text) {
   return out + valid_utf8(text);
 }
 
-// ---- writing: what is empty is left out
+// ---- writing: empty values are left out
 // ------------------------------------------------------------------------------
 
 void put(json::object& object, std::string_view name, std::string_view text) {
@@ -50,7 +50,7 @@ void put(json::object& object, std::string_view name, std::int64_t number) {
   if (number != 0) object[name] = number;
 }
 
-/// As text if it is text; else in digits, so that no byte is lost.
+/// As text if it is UTF-8; else in hexadecimal digits, so that no byte is lost.
 void put_bytes(json::object& object, const std::string& name, std::string_view bytes) {
   if (bytes.empty()) return;
   if (clean(bytes) == bytes) {
@@ -91,7 +91,7 @@ json::array limits_to_array(const std::vector<LimitState>& limits) {
 // ---- reading
 // ---------------------------------------------------------------------------------------------------------
 
-/// Reads the members of an object, and remembers the first that is not what it should be.
+/// Reads the members of an object, and remembers the first that is invalid.
 class Members {
  public:
   explicit Members(const json::object& object) : object_(object) {}
@@ -155,7 +155,7 @@ class Members {
     if (read) {
       into = *read;
     } else {
-      wrong(name, "a word that this Stint knows");
+      wrong(name, "a value that this version of Stint knows");
     }
   }
   void wrong(std::string_view name, std::string_view expected) {
@@ -178,7 +178,7 @@ Result<StoreFileLine> parse_head(const json::value& version) {
   if (const std::int64_t* const number = version.if_int64(); number != nullptr && *number == kVersion) {
     return StoreFileHead();
   }
-  return fail(Errc::denied, "this export was made by a newer Stint. Import it with that one");
+  return fail(Errc::denied, "this export was made by a newer version of Stint: import it with that version");
 }
 
 Result<StoreFileLine> parse_agent(const json::object& object) {
@@ -189,10 +189,8 @@ Result<StoreFileLine> parse_agent(const json::object& object) {
   agent.queued_max = members.small("queued_max", agent.queued_max);
   agent.attempts_max = members.small("attempts_max", agent.attempts_max);
   agent.lost_max = members.small("lost_max", agent.lost_max);
-  agent.backoff_base = members.duration("backoff_base_ms").value_or(agent.backoff_base);
-  agent.backoff_cap = members.duration("backoff_cap_ms").value_or(agent.backoff_cap);
   for (const json::value& value : members.list("limits")) {
-    if (!value.is_object()) return fail(Errc::invalid, "a limit of the agent is no object");
+    if (!value.is_object()) return fail(Errc::invalid, "a limit of the agent is not an object");
     Members limit(value.get_object());
     agent.limits.push_back({limit.text("name"), limit.small("weight", 1)});
     if (!limit.wrong().empty()) return fail(Errc::invalid, limit.wrong());
@@ -212,7 +210,7 @@ Result<StoreFileLine> parse_limit(const json::object& object) {
 }
 
 Result<Event> parse_event(const json::value& value, const std::string& run, std::int64_t seq) {
-  if (!value.is_object()) return fail(Errc::invalid, fmt::format("event {} is no object", seq));
+  if (!value.is_object()) return fail(Errc::invalid, fmt::format("event {} is not an object", seq));
   Members members(value.get_object());
   Event event;
   event.run = run;
@@ -234,7 +232,7 @@ Result<Event> parse_event(const json::value& value, const std::string& run, std:
 }
 
 Result<store::FamilyUse> parse_family(const json::value& value) {
-  if (!value.is_object()) return fail(Errc::invalid, "'families' has something in it that is no object");
+  if (!value.is_object()) return fail(Errc::invalid, "an item of 'families' is not an object");
   Members members(value.get_object());
   store::FamilyUse family;
   family.head = members.text("head");
@@ -317,9 +315,7 @@ std::string to_json(const AgentEntry& agent) {
                       {"limits", std::move(limits)},
                       {"queued_max", agent.queued_max},
                       {"attempts_max", agent.attempts_max},
-                      {"lost_max", agent.lost_max},
-                      {"backoff_base_ms", store::to_ms(agent.backoff_base)},
-                      {"backoff_cap_ms", store::to_ms(agent.backoff_cap)}};
+                      {"lost_max", agent.lost_max}};
   return json::serialize(json::object{{"agent", std::move(object)}});
 }
 
@@ -385,17 +381,17 @@ Result<StoreFileLine> parse_store_line(std::string_view line) {
   boost::system::error_code error;
   const json::value value = json::parse(line, error);
   if (error || !value.is_object() || value.get_object().size() != 1) {
-    return fail(Errc::invalid, "this is no line of an export");
+    return fail(Errc::invalid, "this is not a line of an export");
   }
   const json::key_value_pair& only = *value.get_object().begin();
   if (only.key() == "stint_export") return parse_head(only.value());
-  if (!only.value().is_object()) return fail(Errc::invalid, "this is no line of an export");
+  if (!only.value().is_object()) return fail(Errc::invalid, "this is not a line of an export");
   const json::object& object = only.value().get_object();
   if (only.key() == "agent") return parse_agent(object);
   if (only.key() == "limit") return parse_limit(object);
   if (only.key() == "run") return parse_run(object);
   if (only.key() == "end") return parse_end(object);
-  return fail(Errc::invalid, "this is no line of an export");
+  return fail(Errc::invalid, "this is not a line of an export");
 }
 
 std::string schema_to_json(const std::string& store, const store::Schema& schema) {

@@ -1,6 +1,6 @@
-/// What `stint store export` writes and `stint store import` reads: a line of JSON for each agent, limit and run, and
-/// one at the end that counts them, so that a file which was cut off is known. And what the other commands of the store
-/// print with `--json`.
+/// The format of `stint store export` and `stint store import`: a line of JSON for each agent, limit and run, and one
+/// at the end that counts them, so that a truncated file is detected. Also what the other store commands print with
+/// `--json`.
 #pragma once
 
 #include "stint/error.hpp"
@@ -17,7 +17,7 @@ namespace stint::wire {
 [[nodiscard]] std::string store_file_head();
 [[nodiscard]] std::string to_json(const store::AgentEntry& agent);
 [[nodiscard]] std::string to_json(const store::LimitState& limit);
-/// Text that is no UTF-8 gets U+FFFD where it is broken; output that is none is written in hexadecimal digits.
+/// Invalid UTF-8 in text becomes U+FFFD; output that is not UTF-8 is written in hexadecimal digits.
 [[nodiscard]] std::string to_json(const store::RunRecord& record);
 /// The last line.
 [[nodiscard]] std::string store_file_end(const store::Moved& counts);

@@ -91,7 +91,7 @@ TEST(StoreFile, agents_limits_and_counts_come_back) {
   agent.name = "review";
   agent.limits = {{"gpu", 2}, {"model:opus", 1}};
   agent.queued_max = 5;
-  agent.backoff_cap = 3s;
+  agent.lost_max = 7;
   EXPECT_EQ(std::get<AgentEntry>(parse_store_line(to_json(agent)).value()), agent);
 
   LimitState limit;
@@ -109,7 +109,7 @@ TEST(StoreFile, agents_limits_and_counts_come_back) {
   EXPECT_TRUE(std::holds_alternative<StoreFileHead>(parse_store_line(store_file_head()).value()));
 }
 
-TEST(StoreFile, text_that_no_database_takes_is_mended) {
+TEST(StoreFile, text_that_no_database_takes_is_repaired) {
   RunRecord record = some_run();
   record.run.error = std::string("a\0b\xC3", 4);
   const auto read = parse_store_line(to_json(record));
@@ -119,7 +119,7 @@ TEST(StoreFile, text_that_no_database_takes_is_mended) {
             "b\xEF\xBF\xBD");
 }
 
-TEST(StoreFile, what_is_no_line_is_refused_and_said) {
+TEST(StoreFile, an_invalid_line_is_refused_with_its_reason) {
   for (const char* const line :
        {"", "x", "{}", "[]", R"({"run":1})", R"({"ran":{}})", R"({"run":{}})",
         R"({"run":{"id":"abcdefghij23","state":"asleep"}})", R"({"run":{"id":7}})", R"({"agent":{}})",
@@ -137,7 +137,7 @@ TEST(StoreFile, what_is_no_line_is_refused_and_said) {
   EXPECT_NE(newer.error().what().find("newer"), std::string::npos);
 }
 
-TEST(StoreFile, a_line_that_was_damaged_never_breaks_the_reader) {
+TEST(StoreFile, a_damaged_line_never_crashes_the_reader) {
   const std::string whole = to_json(some_run());
   std::mt19937 random(1);
   for (int i = 0; i < 20'000; ++i) {

@@ -15,7 +15,7 @@ constexpr std::string_view kArgs = "args";
 
 using boost::system::error_code;
 
-/// Builds the value, and stops at what is no clear request. The parser names these functions.
+/// Builds the value, and stops at anything ambiguous. The parser prescribes the names of these functions.
 class StrictHandler {
  public:
   static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1);
@@ -48,7 +48,7 @@ class StrictHandler {
     const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(begins_.back());
     std::sort(begin, keys_.end());
     if (const auto twice = std::adjacent_find(begin, keys_.end()); twice != keys_.end()) {
-      return stop(error, "'" + agent::excerpt(*twice) + "' is there twice: send it once");
+      return stop(error, "'" + agent::excerpt(*twice) + "' was sent twice: send it once");
     }
     keys_.erase(begin, keys_.end());
     begins_.pop_back();
@@ -59,7 +59,7 @@ class StrictHandler {
   bool on_key_part(json::string_view part, std::size_t, error_code&) { return keep(part); }
   bool on_key(json::string_view rest, std::size_t, error_code& error) {
     keep(rest);
-    if (has_nul()) return stop(error, "the name of a member has a NUL character in it");
+    if (has_nul()) return stop(error, "the name of a member contains a NUL character");
     if (depth_ == 1) top_key_ = text_;
     last_key_ = text_;
     stack_.push_key(text_);
@@ -69,7 +69,7 @@ class StrictHandler {
   bool on_string_part(json::string_view part, std::size_t, error_code&) { return keep(part); }
   bool on_string(json::string_view rest, std::size_t, error_code& error) {
     keep(rest);
-    if (has_nul()) return stop(error, "'" + agent::excerpt(last_key_) + "' has a NUL character in its text");
+    if (has_nul()) return stop(error, "'" + agent::excerpt(last_key_) + "' contains a NUL character");
     stack_.push_string(std::exchange(text_, {}));
     return true;
   }
@@ -121,9 +121,9 @@ class StrictHandler {
 
   NumbersAsText numbers_;
   json::value_stack stack_;
-  std::string text_;                 // of what is being read
+  std::string text_;                 // of the current token
   std::string top_key_, last_key_;   // of the request's own member, and of any
-  std::vector<std::string> keys_;    // of the objects that are open
+  std::vector<std::string> keys_;    // of the open objects
   std::vector<std::size_t> begins_;  // where in `keys_` each of them begins
   std::size_t depth_ = 0;
   std::string problem_;
@@ -140,10 +140,10 @@ Result<json::object> parse_strictly(std::string_view text, NumbersAsText numbers
   if (!error && read < text.size()) error = make_error_code(json::error::extra_data);
   if (!parser.handler().problem().empty()) return fail(Errc::invalid, parser.handler().problem());
   if (error) {
-    return fail(Errc::invalid, "this is no JSON: " + error.message() + ", at byte " + std::to_string(read));
+    return fail(Errc::invalid, "invalid JSON: " + error.message() + ", at byte " + std::to_string(read));
   }
   json::value value = parser.handler().release();
-  if (!value.is_object()) return fail(Errc::invalid, "this is no JSON object");
+  if (!value.is_object()) return fail(Errc::invalid, "the body must be a JSON object");
   return std::move(value.get_object());
 }
 

@@ -12,7 +12,7 @@ using namespace std::chrono;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Takes pieces of a text, one after the other.
+/// Consumes a text piece by piece.
 class Pieces {
  public:
   explicit Pieces(std::string_view text) : rest_(text) {}

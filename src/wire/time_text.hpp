@@ -1,4 +1,4 @@
-/// Moments as texts, by RFC 3339: 2026-11-16T03:00:00.250Z.
+/// Times as text, by RFC 3339: 2026-11-16T03:00:00.250Z.
 #pragma once
 
 #include "domain/system.hpp"
@@ -11,7 +11,7 @@ namespace stint::wire {
 
 /// In UTC, to the millisecond.
 [[nodiscard]] std::string time_text(WallTime at);
-/// With any offset; what is finer than a millisecond is cut off. Nothing if it is no moment.
+/// With any offset; digits beyond a millisecond are cut off. Nothing if it is not a time.
 [[nodiscard]] std::optional<WallTime> parse_time(std::string_view text);
 
 }  // namespace stint::wire

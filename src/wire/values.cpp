@@ -19,8 +19,7 @@ Result<std::string> plain(const std::string& name, const json::value& value) {
     case json::kind::int64:
     case json::kind::uint64:
     case json::kind::double_: return json::serialize(value);
-    default:
-      return fail(Errc::invalid, "the argument '" + name + "' is neither a text nor a number nor a list of them");
+    default: return fail(Errc::invalid, "the argument '" + name + "' must be a string, a number, or a list of them");
   }
 }
 
@@ -94,7 +93,7 @@ json::object args_value(const domain::ArgumentValues& args) {
 Result<domain::ArgumentValues> read_args(const json::value& value) {
   domain::ArgumentValues args;
   const json::object* const object = value.if_object();
-  if (object == nullptr) return fail(Errc::invalid, "args is no object of names and values");
+  if (object == nullptr) return fail(Errc::invalid, "'args' must be an object of names and values");
   for (const auto& member : *object) {
     const std::string name(member.key());
     std::vector<std::string>& values = args[name];
@@ -123,36 +122,36 @@ json::object budget_value(const domain::BudgetSpec& budget) {
 Result<domain::BudgetSpec> read_budget(const json::value& value) {
   domain::BudgetSpec budget;
   const json::object* const object = value.if_object();
-  if (object == nullptr) return fail(Errc::invalid, "budget is no object");
+  if (object == nullptr) return fail(Errc::invalid, "'budget' must be an object");
   if (object->contains("cost") && object->contains("cost_micros")) {
-    return fail(Errc::invalid, "budget.cost and budget.cost_micros are one thing in two units: send one of them");
+    return fail(Errc::invalid, "budget.cost and budget.cost_micros are the same value in two units: send one of them");
   }
   for (const auto& member : *object) {
     const std::string_view name = member.key();
     const json::value& given = member.value();
     constexpr std::string_view kNames[] = {"time_ms", "attempts", "tokens", "cost", "cost_micros"};
     if (std::ranges::find(kNames, name) == std::end(kNames)) {
-      return fail(Errc::invalid, "budget has no '" + agent::excerpt(name) +
-                                     "'; it has time_ms, attempts, tokens, cost and cost_micros");
+      return fail(Errc::invalid, "budget has no field '" + agent::excerpt(name) +
+                                     "'; allowed: time_ms, attempts, tokens, cost and cost_micros");
     }
-    const bool cost = name == "cost";  // in the currency's unit, as in an agent's file
+    const bool cost = name == "cost";  // in units of the currency, as in an agent file
     std::optional<std::int64_t> number;
     if (!cost) number = whole_number(given);
     if (cost && given.is_number()) {
       const double amount = given.to_number<double>() * 1e6;
       if (std::isfinite(amount) && amount < 1e15) number = std::llround(amount);
       if (amount > 0 && number == 0) {
-        return fail(Errc::invalid, "budget.amount is less than a millionth, the smallest amount that is counted");
+        return fail(Errc::invalid, "budget.cost is less than a millionth, the smallest amount that is counted");
       }
     }
     if (!number || *number < 0 || *number > 1'000'000'000'000'000) {
-      return fail(Errc::invalid,
-                  "budget." + std::string(name) + " is no " + (cost ? "number" : "whole number") + " from 0 on");
+      return fail(Errc::invalid, "budget." + std::string(name) + " must be a " + (cost ? "number" : "whole number") +
+                                     " of at least 0");
     }
     if (name == "time_ms") {
       budget.time = std::chrono::milliseconds(std::min<std::int64_t>(*number, 1'000'000'000'000));
     } else if (name == "attempts") {
-      if (*number < 1) return fail(Errc::invalid, "budget.attempts is at least 1");
+      if (*number < 1) return fail(Errc::invalid, "budget.attempts must be at least 1");
       budget.attempts = *number;
     } else if (name == "tokens") {
       budget.tokens = *number;
@@ -167,7 +166,7 @@ std::optional<std::int64_t> whole_number(const json::value& value) {
   if (value.is_int64()) return value.get_int64();
   if (!value.is_double()) return std::nullopt;
   const double real = value.get_double();
-  constexpr double kExactMax = 9007199254740992;  // 2⁵³: from here on a double may stand for several whole numbers
+  constexpr double kExactMax = 9007199254740992;  // 2⁵³: from here on a double may represent several whole numbers
   if (std::trunc(real) != real || std::abs(real) > kExactMax) return std::nullopt;
   return static_cast<std::int64_t>(real);
 }
@@ -203,8 +202,8 @@ Result<json::object> parse_object(std::string_view text, json::storage_ptr memor
   json::parse_options options;
   options.max_depth = kDepthMax;
   json::value value = json::parse(text, error, std::move(memory), options);
-  if (error) return fail(Errc::invalid, "this is no JSON: " + error.message());
-  if (!value.is_object()) return fail(Errc::invalid, "this is no JSON object");
+  if (error) return fail(Errc::invalid, "invalid JSON: " + error.message());
+  if (!value.is_object()) return fail(Errc::invalid, "this is not a JSON object");
   return std::move(value.get_object());
 }
 

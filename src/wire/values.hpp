@@ -1,4 +1,4 @@
-/// Values that several shapes share, as JSON and back. Of this folder.
+/// Values that several shapes share, to JSON and back. Internal to this folder.
 #pragma once
 
 #include "domain/agent.hpp"
@@ -24,24 +24,24 @@ namespace json = boost::json;
 [[nodiscard]] Usage read_usage(const json::value& value);
 [[nodiscard]] json::array denials_value(const std::vector<Denial>& denials);
 [[nodiscard]] std::vector<Denial> read_denials(const json::value& value);
-/// One value is a text, several are a list.
+/// One value is written as a string, several as a list.
 [[nodiscard]] json::object args_value(const domain::ArgumentValues& args);
-/// Numbers and truth values are taken for their text. `invalid` names what is none of that.
+/// Numbers and booleans become their text. `invalid` names an argument of another type.
 [[nodiscard]] Result<domain::ArgumentValues> read_args(const json::value& value);
 [[nodiscard]] json::object budget_value(const domain::BudgetSpec& budget);
 [[nodiscard]] Result<domain::BudgetSpec> read_budget(const json::value& value);
 
-/// `3`, and also `3.0` and `3e0`, which JSON Schema calls integers as well. None: it is no whole number.
+/// `3`, and also `3.0` and `3e0`, which JSON Schema calls integers as well. Nothing: not a whole number.
 [[nodiscard]] std::optional<std::int64_t> whole_number(const json::value& value);
 
-/// Of an object; what is absent, or of another kind, is empty.
+/// A member of an object; empty if it is absent or of another type.
 [[nodiscard]] std::string text_at(const json::object& object, std::string_view name);
 [[nodiscard]] std::int64_t number_at(const json::object& object, std::string_view name);
 [[nodiscard]] std::optional<std::int64_t> maybe_number_at(const json::object& object, std::string_view name);
 [[nodiscard]] bool flag_at(const json::object& object, std::string_view name);
 [[nodiscard]] std::optional<WallTime> time_at(const json::object& object, std::string_view name);
 
-/// `invalid` says where it stops to be JSON, or that it is no object.
+/// `invalid` tells where the JSON is malformed, or that it is not an object.
 [[nodiscard]] Result<json::object> parse_object(std::string_view text, json::storage_ptr memory = {});
 
 }  // namespace stint::wire

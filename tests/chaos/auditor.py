@@ -1,19 +1,19 @@
-"""Reads what a store says of its runs, and what its users were told, and finds what must not be. Knows nothing of the store."""
+"""Compares the events of a store with the answers that its users got, and reports violations. Independent of the store's code."""
 import bisect
 import collections
 
 LIMITS = {"a0": {"one": 1}, "a1": {"two": 1}, "a2": {"five": 1}, "a3": {"five": 2, "two": 1}, "a4": {}}
 CAPACITY = {"one": 1, "two": 2, "five": 5}
 ENDS = {"succeeded", "failed", "cancelled", "expired"}
-BY_OWNER = {"succeeded", "failed", "retry", "hand_back", "park", "cancelled"}  # ends of an attempt that its owner told
+BY_OWNER = {"succeeded", "failed", "retry", "hand_back", "park", "cancelled"}  # ends of an attempt that its owner settled
 
 
 class Journal:
-    """What the processes were answered."""
+    """The answers that the processes got."""
 
     def __init__(self):
         self.accepted, self.claimed, self.marked, self.settled = [], [], [], []
-        self.beats = collections.defaultdict(list)  # of a node: when it asked, in ms
+        self.beats = collections.defaultdict(list)  # of a node: when it sent each heartbeat, in ms
         self.stale = 0
 
     def read(self, text):
@@ -31,7 +31,7 @@ class Journal:
 
 
 class Attempt:
-    """From a claim to what ended it."""
+    """An attempt, from its claim to its end."""
 
     def __init__(self, event, moment):
         self.run, self.fence, self.node, self.begin = event["run"], event["fence"], event["node"], moment
@@ -52,7 +52,7 @@ class Auditor:
         for name in self.runs:
             self.replay(name, sorted(of_run.pop(name, []), key=lambda entry: entry[0]))
         for name in of_run:
-            self.findings.append(f"{name} has events and is no run")
+            self.findings.append(f"{name} has events but is not a run")
         self.check_limits()
         self.check_sessions()
         self.check_journal()
@@ -61,20 +61,20 @@ class Auditor:
         self.findings.append(f"{event['run']} seq {event['seq']} {event['cause']}: {what}")
 
     def replay(self, name, entries):
-        """One run: no gap, one end, each attempt under its own fence and ended by its owner or taken from it."""
+        """One run: no gap, one end, each attempt under its own fence and ended by its owner or lost."""
         attempt, state, fence, unsafe = None, None, 0, False
         for number, (seq, moment, event) in enumerate(entries, 1):
             if seq != number:
-                self.find(event, f"seq {number} was next")
+                self.find(event, f"expected seq {number}")
             if state in ENDS:
-                self.find(event, f"after its end as {state}")
+                self.find(event, f"event after the end as {state}")
             if event["cause"] == "claimed":
                 if state != "queued":
                     self.find(event, f"claimed while {state}")
                 if event["fence"] != fence + 1:
                     self.find(event, f"fence {event['fence']} after {fence}")
                 if unsafe:
-                    self.find(event, "started again although nobody knows what it did")
+                    self.find(event, "started again although its outcome is unknown")
                 fence, attempt = event["fence"], Attempt(event, moment)
                 self.attempts[name, fence] = attempt
             elif attempt and event["state"] != "running":
@@ -97,15 +97,15 @@ class Auditor:
         if (event["fence"], event["node"]) != (attempt.fence, attempt.node):
             self.find(event, f"by {event['node']} under fence {event['fence']}, claimed by {attempt.node} with {attempt.fence}")
         if event["cause"] in BY_OWNER and event["error"] != f"{attempt.node}:{attempt.fence}":
-            self.find(event, f"the word of {event['error']} was taken for that of {attempt.node}:{attempt.fence}")
+            self.find(event, f"a settlement of {event['error']} was accepted for {attempt.node}:{attempt.fence}")
         if event["cause"] == "lost" and self.lease_ms:
             beats = self.journal.beats[attempt.node]
             at = bisect.bisect_right(beats, event["at"])
             if at > 0 and event["at"] < beats[at - 1] + self.lease_ms:
-                self.find(event, f"taken {event['at'] - beats[at - 1]} ms after a beat, with a lease of {self.lease_ms}")
+                self.find(event, f"taken {event['at'] - beats[at - 1]} ms after a heartbeat, with a lease of {self.lease_ms}")
 
     def check_limits(self):
-        """At one moment, what ended is counted out before what began is counted in."""
+        """At equal times, ends are counted before beginnings."""
         changes = collections.defaultdict(list)
         for attempt in self.attempts.values():
             if attempt.end is None or attempt.end > attempt.begin:
@@ -136,17 +136,17 @@ class Auditor:
                 before[run["session"]] = (end, run["id"])
 
     def check_journal(self):
-        """What was answered has happened."""
+        """Every answer matches the events."""
         for name in self.journal.accepted:
             if name not in self.runs:
-                self.findings.append(f"{name} was accepted and is not there")
+                self.findings.append(f"{name} was accepted but is missing")
         for key, node in self.journal.claimed:
             if key not in self.attempts or self.attempts[key].node != node:
-                self.findings.append(f"{key} was given to {node}, and the log does not know it")
+                self.findings.append(f"{key} was claimed by {node}, but the log has no such claim")
         for key, node in self.journal.marked:
             if key not in self.attempts or not self.attempts[key].unsafe:
-                self.findings.append(f"{key} was marked by {node}, and the log does not know it")
+                self.findings.append(f"{key} was marked by {node}, but the log has no such mark")
         for key, node, state in self.journal.settled:
             attempt = self.attempts.get(key)
             if attempt is None or attempt.node != node or attempt.state != state or attempt.cause == "lost":
-                self.findings.append(f"{key} was ended by {node} as {state}, and the log has another end")
+                self.findings.append(f"{key} was settled by {node} as {state}, but the log has another end")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Tortures a store: several processes carry runs under exact limits and in sessions while they are killed and frozen at random,
-and PostgreSQL with them; then an auditor that knows nothing of the store reads its event log.
+"""Chaos test of a store: several processes carry runs under exact limits and in sessions while they, and PostgreSQL, are killed and
+frozen at random; then an auditor that is independent of the store's code reads its event log.
 
-    chaos.py STORE_WORKER [--store sqlite|postgres] [--runs N] [--nodes N] [--seconds N] [--seed N] [--break VARIANT] [--keep]
+    chaos.py STORE_NODE [--store sqlite|postgres] [--runs N] [--nodes N] [--seconds N] [--seed N] [--break VARIANT] [--keep]
 
-What it checks: everything accepted ends, once, and nothing happens to it afterwards · no limit is exceeded at any event, nor whenever the rows
-are looked at · runs of a session never overlap and keep their order · every end was told by the owner of the attempt, under its fence, or the
-owner's lease was over · events have no gaps, and the feed has each once · what was marked unsafe is never started again unless a person said so ·
-what a process was answered is what happened.
+Checks: every accepted run ends exactly once and has no event afterwards · no limit is exceeded, by the events and by samples of the rows ·
+runs of a session never overlap and keep their order · every end was settled by the owner of the attempt, under its fence, or the owner's lease
+was over · events have no gaps, and the feed has each once · a run marked unsafe is never started again unless a person decides so · every
+answer of the store matches what happened.
 """
 import argparse
 import json
@@ -26,19 +26,19 @@ from ground import Postgres, Sqlite
 
 
 class Fleet:
-    """The node processes; whoever dies is replaced. What they say is kept."""
+    """The node processes; a dead one is replaced. Keeps their output."""
 
     def __init__(self, program, ground, chance):
         self.program, self.ground, self.random = program, ground, chance
-        self.said = tempfile.TemporaryFile()
+        self.output = tempfile.TemporaryFile()
         self.nodes, self.helpers, self.frozen = [], [], {}
         self.kills = self.freezes = 0
 
     def spawn(self, *words):
-        said = os.dup(self.said.fileno())
-        os.set_inheritable(said, True)
-        process = subprocess.Popen(["setpriv", "--pdeathsig=KILL", self.program, self.ground.address, *map(str, words)], stdout=said, stderr=subprocess.PIPE, text=True)
-        os.close(said)
+        output = os.dup(self.output.fileno())
+        os.set_inheritable(output, True)
+        process = subprocess.Popen(["setpriv", "--pdeathsig=KILL", self.program, self.ground.address, *map(str, words)], stdout=output, stderr=subprocess.PIPE, text=True)
+        os.close(output)
         return process
 
     def seed(self):
@@ -52,7 +52,7 @@ class Fleet:
         return self.helpers[-1]
 
     def hurt(self):
-        """One of them, now: dead, or frozen for a moment. Or the store itself."""
+        """Kills a process, freezes it for a moment, or hurts the store itself."""
         now = time.monotonic()
         self.thaw_in_time()
         if self.ground.hurt(self.random):
@@ -84,23 +84,23 @@ class Fleet:
             node.send_signal(signal.SIGCONT)
 
     def left(self):
-        """How many runs have not ended."""
+        """The number of runs that have not ended."""
         asked = subprocess.Popen([self.program, self.ground.address, "left"], stdout=subprocess.PIPE, text=True)
-        while asked.poll() is None:  # it waits for a frozen one that holds the gate
+        while asked.poll() is None:  # it waits for a frozen process that holds the write lock
             self.thaw_in_time()
             self.ground.watch()
             time.sleep(0.01)
         return int(asked.communicate()[0])
 
     def finish(self, seconds):
-        """Nobody is hurt any more. What stands in the way of an end."""
+        """Waits for the end of all runs without further faults. Returns what prevents it."""
         for node in list(self.frozen):
             self.thaw(node)
         end = time.monotonic() + seconds
         while self.left() > 0:
             self.ground.watch()
             if time.monotonic() > end:
-                return [f"{self.left()} runs have not ended after {seconds} s without trouble"]
+                return [f"{self.left()} runs have not ended after {seconds} s without faults"]
             time.sleep(0.1)
         findings = []
         for process in self.nodes + self.helpers:
@@ -109,7 +109,7 @@ class Fleet:
             try:
                 process.wait(30)
             except subprocess.TimeoutExpired:
-                findings.append("a process does not end when it is asked to")
+                findings.append("a process does not end on SIGTERM")
                 continue
             if process.returncode != 0:
                 findings.append(f"a process ended with {process.returncode}: {process.stderr.read().strip()}")
@@ -117,8 +117,8 @@ class Fleet:
 
     def journal(self):
         journal = Journal()
-        self.said.seek(0)
-        journal.read(self.said.read().decode())
+        self.output.seek(0)
+        journal.read(self.output.read().decode())
         return journal
 
     def close(self):
@@ -177,14 +177,14 @@ def torture(options, ground):
     auditor = Auditor(lines(program, ground, "runs"), events, ground.moments(events), ground.lease_ms(), journal)
     findings = trouble + gaps + ground.trouble() + auditor.findings
     lost = sum(attempt.cause == "lost" for attempt in auditor.attempts.values())
-    print(f"{ground.name}: {len(auditor.runs)} runs, {len(auditor.attempts)} claims, {lost} lost, {journal.stale} words of zombies refused, "
+    print(f"{ground.name}: {len(auditor.runs)} runs, {len(auditor.attempts)} claims, {lost} lost, {journal.stale} calls of zombies refused, "
           f"{len(events)} events; {fleet.kills} nodes killed, {fleet.freezes} frozen, the server killed {ground.kills} times; "
           f"{dict(sorted(auditor.states.items(), key=lambda item: str(item[0])))}; {seconds:.0f} s; {len(findings)} findings")
     return findings
 
 
 def by_kind(findings):
-    """Alike but for ids and numbers."""
+    """Groups findings that differ only in ids and numbers."""
     kinds = {}
     for finding in findings:
         kinds.setdefault(re.sub(r"\b[a-z2-7]{12}\b|\d+", "", finding), []).append(finding)
@@ -197,12 +197,12 @@ def main():
     parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--nodes", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=10, help="of trouble, or until all runs have ended")
-    parser.add_argument("--pause", type=float, nargs=2, default=(0.02, 0.2), help="between two troubles, in seconds, at least and at most")
-    parser.add_argument("--patience", type=float, default=120, help="for what is left when nobody is killed any more")
+    parser.add_argument("--seconds", type=float, default=10, help="inject faults for so long, or until all runs have ended")
+    parser.add_argument("--pause", type=float, nargs=2, default=(0.02, 0.2), help="wait between two faults, in seconds: least and most")
+    parser.add_argument("--patience", type=float, default=120, help="wait for the remaining runs after the last fault, in seconds")
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--break", dest="break_with", help="a known-bad variant of the SQL; then there must be findings")
-    parser.add_argument("--keep", action="store_true", help="leave the store behind")
+    parser.add_argument("--break", dest="break_with", help="use a known-bad variant of the SQL; then there must be findings")
+    parser.add_argument("--keep", action="store_true", help="keep the store")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(f"seed {options.seed}", flush=True)

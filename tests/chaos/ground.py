@@ -1,4 +1,4 @@
-"""Where a store under torture lives: a SQLite file, or a PostgreSQL server of our own that can be killed and started again."""
+"""The store under test: a SQLite file, or a private PostgreSQL server that can be killed and restarted."""
 import glob
 import os
 import pwd
@@ -14,7 +14,7 @@ VARIANTS = os.path.join(HERE, "../../src/store/sql/postgres_test/queries.sql")
 
 
 class Sqlite:
-    """Frozen nodes keep their runs: their lease is a lock. The order of the feed is that of the commits."""
+    """Frozen nodes keep their runs: their lease is a lock. The feed is in commit order."""
 
     name = "sqlite"
     freeze_s = (0.05, 0.3)
@@ -25,11 +25,11 @@ class Sqlite:
         self.address = os.path.join(self.folder, "stint.db")
 
     def hurt(self, random):
-        """Whether the store itself was hurt. There is no server: its processes are the nodes."""
+        """Whether the store itself was hurt. There is no server to kill."""
         return False
 
     def moments(self, events):
-        """When each event happened, so that what counted before it can be told."""
+        """A sortable time of each event."""
         return range(len(events))
 
     def watch(self):
@@ -47,17 +47,17 @@ class Sqlite:
 
 
 class Postgres:
-    """A frozen node loses its lease. Events carry the database's time; commits have another order than the feed."""
+    """A frozen node loses its lease. Events carry the database's time; the feed is not in commit order."""
 
     name = "postgres"
-    LEASE_MS = 1000  # store_node.cpp has it, too
+    LEASE_MS = 1000  # store_node.cpp has the same
     freeze_s = (1.3, 2.5)
     KILL_EVERY_S = (2.0, 6.0)
 
     def __init__(self):
         self.programs = max(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]), default=None)
         if self.programs is None:
-            raise SystemExit("there is no PostgreSQL: ./dev setup test installs it")
+            raise SystemExit("PostgreSQL is not installed: run ./dev setup test")
         self.folder = tempfile.mkdtemp(prefix="stint-chaos-")
         self.address = f"host={self.folder} user=postgres dbname=postgres"
         self.kills, self.watcher, self.seen, self.next_kill = 0, None, [], 0
@@ -81,7 +81,7 @@ class Postgres:
         self.server = self.spawn("postgres", "-D", self.data(), "-k", self.folder, "-c", "listen_addresses=", "-c", "max_connections=100")
 
     def processes(self):
-        """All of the server: they work in its folder. Its children alone are not all: one may have been forked just before it died."""
+        """All processes of the server, by their working folder: a list of its children may miss one that was forked just before it died."""
         found = []
         for path in glob.glob("/proc/[0-9]*/cwd"):
             try:
@@ -92,7 +92,7 @@ class Postgres:
         return found
 
     def kill(self, at_once):
-        """`at_once`: all its processes, as by a power failure. Else it shuts down without a word to its clients."""
+        """`at_once`: kills all its processes, like a power failure. Otherwise shuts down without notice to its clients."""
         if at_once:
             self.server.kill()
             while left := self.processes():
@@ -124,7 +124,7 @@ class Postgres:
                               input=text, capture_output=True, text=True, check=True).stdout
 
     def break_it(self, name):
-        """Replaces functions by a variant that is known to be bad."""
+        """Replaces functions by a known-bad variant."""
         with open(VARIANTS, encoding="utf-8") as file:
             found = re.search(rf"^-- name: {name}\n(.*?)(?=^-- name:|\Z)", file.read(), re.M | re.S)
         if not found:
@@ -132,12 +132,12 @@ class Postgres:
         self.psql("-f", "-", text=found.group(1))
 
     def keep_up(self):
-        """A server refuses to start while a child of its predecessor is not gone yet: it is asked again."""
+        """Starts the server again if it refused because a child of its predecessor was still alive."""
         if self.server.poll() is not None:
             self.start()
 
     def watch(self):
-        """Keeps a connection of its own that looks every 20 ms."""
+        """Samples the rows every 20 ms over a separate connection."""
         self.keep_up()
         if self.watcher is None or self.watcher.poll() is not None:
             self.collect()
@@ -158,7 +158,7 @@ class Postgres:
         return self.LEASE_MS
 
     def trouble(self):
-        """What the server itself complained of, and what the feed has that the table has not."""
+        """Errors in the server's log, and violations seen in the rows."""
         self.collect()
         with open(os.path.join(self.folder, "log"), encoding="utf-8", errors="replace") as log:
             bad = [line.strip() for line in log if re.search(r"deadlock detected|PANIC|invalid page|could not read block", line)]

@@ -1,13 +1,13 @@
-// One process of the torture of a store: `store_node STORE MODE …`. STORE is the path of a SQLite file or the address
-// of a PostgreSQL database.
+// One process of the chaos test of a store: `store_node STORE MODE …`. STORE is the path of a SQLite file or the
+// address of a PostgreSQL database.
 //   define                 agents a0 … a4 and their limits
 //   submit COUNT SEED      submits runs
 //   work SEED              carries runs until SIGTERM
-//   meddle SEED            until SIGTERM: cancels some, answers for the person, resolves what is in doubt
+//   meddle SEED            until SIGTERM: cancels some runs, answers parked ones, resolves those in doubt
 //   left                   prints how many runs have not ended
-//   events · runs          what the store has, one JSON object per line
-// The driver, chaos.py, kills and freezes these processes and then reads what the store says. Whatever the store has
-// answered is printed, a line each, so that it can be held against that.
+//   events · runs          the content of the store, one JSON object per line
+// The driver, chaos.py, kills and freezes these processes and then reads the store. Every answer of the store is
+// printed, one per line, so that the auditor can compare both.
 #include "domain/run_id.hpp"
 #include "stint/asio.hpp"
 #include "stint/combinators.hpp"
@@ -35,7 +35,7 @@ constexpr std::uint32_t kAgents = 5;
 constexpr std::size_t kSubmitBatch = 20;
 constexpr std::uint32_t kClaimMost = 3;
 constexpr std::size_t kCarriedMost = 12;
-constexpr Duration kLease = 1s, kBeat = 200ms;  // chaos.py knows the lease, too
+constexpr Duration kLease = 1s, kBeat = 200ms;  // ground.py has the same lease
 
 constexpr const char* kLong = "\"long\"";
 
@@ -48,10 +48,10 @@ std::string agent_name(std::uint32_t number) { return "a" + std::to_string(numbe
   std::_Exit(1);
 }
 
-/// A line in one piece: whoever is killed leaves no half of one.
+/// Writes a line in one call: a killed process leaves no partial line.
 void say(const std::string& words) {
   const std::string line = words + "\n";
-  if (::write(STDOUT_FILENO, line.data(), line.size()) != std::ssize(line)) give_up("nobody reads");
+  if (::write(STDOUT_FILENO, line.data(), line.size()) != std::ssize(line)) give_up("the output is closed");
 }
 
 std::int64_t wall_ms() {
@@ -64,7 +64,7 @@ T must(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-/// Asks until there is an answer: for what may be asked again without harm.
+/// Repeats a call until it is answered: for calls that may be repeated without harm.
 template <class T, class Ask>
 Task<T> insist(Ask ask) {
   while (true) {
@@ -81,8 +81,6 @@ Task<> define(Store& store) {
     agents[i].queued_max = 1'000'000;
     agents[i].attempts_max = 1000;
     agents[i].lost_max = 1000;
-    agents[i].backoff_base = 1ms;
-    agents[i].backoff_cap = 20ms;
   }
   agents[0].limits = {{"one", 1}};
   agents[1].limits = {{"two", 1}};
@@ -94,18 +92,18 @@ Task<> define(Store& store) {
   must(co_await store.resize("five", 5));
 }
 
-// ---- from outside --------------------------------------------------------------------------------------------------
+// ---- callers ------------------------------------------------------------------------------------------------------
 
 store::NewRun draw_run(std::mt19937_64& random) {
   const domain::System chance{.wall_now = {}, .random = [&random] { return random(); }};
   store::NewRun run;
   run.id = domain::new_run_id(chance);
   run.agent = agent_name(static_cast<std::uint32_t>(random() % kAgents));
-  // All submit to the same few at one time, so that they meet where nothing is queued; and to others that have runs.
+  // All submit to the same few sessions at one time, so that they meet in empty ones; and to others that have runs.
   if (random() % 4 == 0)
     run.session = random() % 2 == 0 ? "t" + std::to_string(wall_ms() / 64 % 128) : "s" + std::to_string(random() % 40);
   if (random() % 8 == 0) run.key = "k" + run.id;
-  if (run.agent == "a4") run.input = kLong;  // which has no limit that it could block
+  if (run.agent == "a4") run.input = kLong;  // it has no limit that it could block
   run.priority = static_cast<int>(random() % 3) - 1;
   if (random() % 10 == 0) run.delay = std::chrono::milliseconds(random() % 100);
   if (random() % 40 == 0) run.deadline_in = std::chrono::milliseconds(200 + random() % 5000);
@@ -128,7 +126,7 @@ Task<> submit(Store& store, std::int64_t count, std::mt19937_64& random) {
   }
 }
 
-/// Another may have been quicker.
+/// Another process may have done it first.
 template <class T>
 void may_conflict(const Result<T>& result) {
   if (!result && result.error() != Errc::conflict && result.error() != Errc::unavailable) {
@@ -155,9 +153,9 @@ Task<> meddle(Store& store, std::mt19937_64& random) {
   }
 }
 
-// ---- carrying ------------------------------------------------------------------------------------------------------
+// ---- nodes ---------------------------------------------------------------------------------------------------------
 
-/// A node from its enrolment until it is told that its runs were taken, which is what freezing it leads to.
+/// A node from its enrolment until a heartbeat reports that its runs were taken, which happens after a freeze.
 struct Life {
   store::NodeNumber node = 0;
   bool dead = false;
@@ -169,7 +167,7 @@ std::string name_of(const Life& life, const Claim& claim) {
   return std::to_string(life.node) + " " + claim.id + " " + std::to_string(claim.fence);
 }
 
-/// For words about a run: without a lease they are refused until a beat has told whether it is still ours.
+/// For calls about a run: without a lease they are refused until a heartbeat reports whether the node is alive.
 template <class T, class Ask>
 Task<std::optional<T>> insist_owning(std::shared_ptr<Life> life, Ask ask) {
   while (true) {
@@ -185,7 +183,7 @@ store::Settlement draw_end(const Life& life, const Claim& claim, std::mt19937_64
   store::Settlement end;
   end.run = claim.run;
   end.fence = claim.fence;
-  end.error = std::to_string(life.node) + ":" + std::to_string(claim.fence);  // says whose end it is
+  end.error = std::to_string(life.node) + ":" + std::to_string(claim.fence);  // identifies the owner of this end
   constexpr std::array kEnds = {Settle::retry, Settle::retry, Settle::hand_back, Settle::failed, Settle::park};
   const std::uint64_t drawn = random() % 20;
   end.settle = drawn < kEnds.size() ? kEnds.at(drawn) : Settle::succeeded;
@@ -204,7 +202,7 @@ Task<bool> mark(Store& store, std::shared_ptr<Life> life, Claim claim, bool unsa
   co_return marked == true;
 }
 
-/// A child, which goes when its parent is cancelled.
+/// A child, which is cancelled with its parent.
 Task<> submit_child(Store& store, Claim claim, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   store::NewRun child = draw_run(random);
@@ -216,13 +214,13 @@ Task<> submit_child(Store& store, Claim claim, std::uint64_t seed) {
   if (answers.at(0)) say("accepted " + answers[0]->id);
 }
 
-/// Short, so that much happens; some are always long, so that a frozen owner wakes up while its successor is at work.
+/// Short, for many events; some are always long, so that a frozen owner wakes up while its successor is at work.
 Duration draw_length(const Claim& claim, std::mt19937_64& random) {
   const bool is_long = claim.input == kLong && claim.id.front() < 'm';
   return std::chrono::milliseconds(is_long ? 500 + random() % 1500 : random() % (random() % 6 == 0 ? 150 : 12));
 }
 
-/// One run: some milliseconds of nothing, and an end.
+/// One run: some milliseconds of waiting, and an end.
 Task<> carry(Store& store, std::shared_ptr<Life> life, Claim claim, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   say("claimed " + name_of(*life, claim));
@@ -253,11 +251,11 @@ Task<> beat(Store& store, std::shared_ptr<Life> life, const bool& ended) {
   }
 }
 
-/// A claim that was not answered may have happened: owned() tells.
+/// A claim without an answer may have happened: owned() tells.
 Task<std::vector<Claim>> claim(Store& store, std::shared_ptr<Life> life, std::string agent, std::uint32_t most) {
   auto claims = co_await store.claim(life->node, agent, most);
   if (claims) co_return std::move(*claims);
-  if (claims.error() == Errc::closed) co_return std::vector<Claim>();  // the next beat tells
+  if (claims.error() == Errc::closed) co_return std::vector<Claim>();  // the next heartbeat decides
   if (claims.error() != Errc::unavailable) give_up(claims.error().describe());
   const auto owned = co_await insist_owning<std::vector<Claim>>(life, [&] { return store.owned(life->node); });
   std::vector<Claim> found;
@@ -268,7 +266,7 @@ Task<std::vector<Claim>> claim(Store& store, std::shared_ptr<Life> life, std::st
 }
 
 Task<std::shared_ptr<Life>> enrol(Store& store, Scope& scope, const bool& ended) {
-  auto life = std::make_shared<Life>();  // owned by its runs as well
+  auto life = std::make_shared<Life>();  // shared with its runs
   life->node = co_await insist<store::NodeNumber>([&] { return store.enrol("chaos"); });
   scope.spawn(beat(store, life, ended));
   co_return life;
@@ -301,7 +299,7 @@ Task<> work(Store& store, std::mt19937_64& random) {
   must(co_await with_scope(std::ref(inner)));
 }
 
-// ---- looking -------------------------------------------------------------------------------------------------------
+// ---- queries -------------------------------------------------------------------------------------------------------
 
 Task<> print_left(Store& store) {
   std::uint64_t left = 0;
@@ -342,7 +340,7 @@ Task<> print_runs(Store& store) {
   }
 }
 
-// ---- the program ---------------------------------------------------------------------------------------------------
+// ---- main ----------------------------------------------------------------------------------------------------------
 
 struct Call {
   std::string store, mode;
@@ -365,7 +363,7 @@ Task<std::unique_ptr<Store>> open(const Call& call, Reactor& reactor, const doma
   store::PostgresOptions options;
   options.lease = kLease;
   options.random = system.random;
-  // Most of them do not know that they slept: the fence alone keeps their words out.
+  // Most nodes do not detect that they slept: only the fence keeps their calls out.
   if (call.mode == "work" && call.seed % 4 != 0) options.since_boot = [] { return Duration::zero(); };
   const auto ask = [&] { return store::PostgresStore::open(reactor, call.store, options); };
   co_return co_await insist<std::unique_ptr<store::PostgresStore>>(ask);

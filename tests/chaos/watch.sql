@@ -1,5 +1,5 @@
--- What must not be at any moment: a limit exceeded, or two runs of a session at once. Asked again and again by a
--- connection that knows nothing of the store's functions.
+-- Violations at any moment: an exceeded limit, or two running runs of a session. Repeated by a connection that does
+-- not use the store's functions.
 SELECT format('%s of %s %s', sum(m.weight), g.capacity, g.name)
   FROM stint.run r JOIN stint.limit_set_member m USING (set_id) JOIN stint.named_limit g USING (limit_id)
   WHERE r.state = 'running' GROUP BY g.limit_id HAVING sum(m.weight) > g.capacity

@@ -1,4 +1,4 @@
-// What a program in Go does with a client that was generated from the document.
+// Uses a Go client generated from the OpenAPI document.
 package main
 
 import (

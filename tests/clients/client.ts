@@ -1,4 +1,4 @@
-// What a program in TypeScript does with a client that was generated from the document.
+// Uses a TypeScript client generated from the OpenAPI document.
 import createClient from "openapi-fetch";
 import type { paths } from "./api.js";
 

@@ -1,4 +1,4 @@
-"""What a program in Python does with a client that was generated from the document."""
+"""Uses a Python client generated from the OpenAPI document."""
 import os
 
 from stint_client import AuthenticatedClient

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Uses the API by its document, as others would: `clients_test.py TOOL STINT SOURCE WORK`
+"""Uses the API through its OpenAPI document, as third-party clients do: `clients_test.py TOOL STINT SOURCE WORK`
 
-redocly lints src/http/openapi.json; schemathesis asks a daemon for what the document allows and for what it does not;
+redocly lints src/http/openapi.json; schemathesis sends a daemon requests that the document allows and others that it does not;
 typescript, python and go compile a generated client, which submits a run, waits, lists and cancels.
 """
 import os
@@ -24,7 +24,7 @@ CHECKS = ("not_a_server_error,status_code_conformance,content_type_conformance,r
 
 
 class Missing(Exception):
-    """What a tool needs can't be had here."""
+    """A tool's packages can't be installed here."""
 
 
 def run(words, cwd, env=None, seconds=500):
@@ -39,7 +39,7 @@ def must(words, cwd, env=None):
 
 
 def install(words, cwd, program):
-    """What the registries have. Whoever has none of them gets no failure."""
+    """Installs packages from registries. Without access to them the test is skipped, not failed."""
     if shutil.which(program) is None:
         raise Missing(f"{program} is not installed")
     try:
@@ -58,7 +58,7 @@ def install_npm(tool, work):
 
 def install_pypi(tool, work):
     if not (work / "venv").exists():
-        install([sys.executable, "-m", "venv", str(work / "venv")], work, "python3")  # Debian has it in a package of its own
+        install([sys.executable, "-m", "venv", str(work / "venv")], work, "python3")  # Debian has it in a separate package
     install([str(work / "venv" / "bin" / "pip"), "install", "--quiet", *PYPI[tool]], work, "python3")
     return work / "venv" / "bin"
 
@@ -88,7 +88,7 @@ class Clients(daemon_support.Case):
 
     @staticmethod
     def end_runs(daemon, ended):
-        """The document allows runs with a delay, a pause and a pool without workers: a request that waits for such a run must end, too."""
+        """The document allows runs with a delay, a pause and a pool without workers: a request that waits for such a run must still end."""
         while not ended.wait(1):
             for state in ("queued", "running", "parked"):
                 for run in daemon.get(f"/v1/runs?state={state}&limit=1000")["runs"]:
@@ -135,7 +135,7 @@ class Clients(daemon_support.Case):
 
 if __name__ == "__main__":
     if os.environ.get("TESTS_FROM_REGISTRIES") != "1":
-        print("SKIPPED: it installs what it needs from registries; `./dev test --full` runs it")
+        print("SKIPPED: it installs packages from registries; `./dev test --full` runs it")
         sys.exit(0)
     TOOL, daemon_support.STINT, SOURCE, WORK = sys.argv[1], os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3]).resolve(), pathlib.Path(sys.argv[4]).resolve()
     result = unittest.TextTestRunner(verbosity=2).run(Clients())

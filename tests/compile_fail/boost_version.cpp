@@ -1,4 +1,4 @@
-// A program that includes another Boost than the one that is compiled into the library is refused.
+// A program that includes another Boost than the one compiled into the library is refused.
 //
 // MISTAKE 1: stint was built with another version of Boost
 #if MISTAKE == 1

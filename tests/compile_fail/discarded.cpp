@@ -1,4 +1,4 @@
-// A result that is dropped is a warning, and with -Werror an error: returned or awaited, by a task or by a wait.
+// A discarded result is a warning, and with -Werror an error: returned or awaited, from a task or from a wait.
 //
 // MISTAKE 1: ignoring return value
 // MISTAKE 2: ignoring return value
@@ -18,7 +18,7 @@ Task<> program(Semaphore& slots) {
   (void)co_await slots.acquire();
   (void)co_await work();
   co_await sleep_for(Duration(1));
-  co_await race(nap(), nap());  // which of several that give nothing came first need not matter
+  co_await race(nap(), nap());  // without results it may not matter which came first
 #if MISTAKE == 1
   co_await slots.acquire();
 #elif MISTAKE == 2

@@ -1,4 +1,4 @@
-// A task refuses to await what it could not cancel, and says what to do.
+// A task refuses to await what it could not cancel, and the error names the remedy.
 //
 // MISTAKE 1: (?s)unknown awaitable.*'other::Operation' does not satisfy 'Awaitable'
 // MISTAKE 2: (?s)unknown awaitable.*'std::suspend_always' does not satisfy 'Awaitable'

@@ -28,7 +28,7 @@ def main(include):
     problems = []
     for header in sorted(pathlib.Path(include).glob("stint/**/*.hpp")):
         name = header.relative_to(include)
-        # In preprocessing only: what such a compiler says about the rest is of no interest.
+        # Preprocessing only: other errors of such a compiler don't matter.
         refused = subprocess.run([compiler, "-std=c++23", "-E", "-x", "c++", "-", "-I", include, "-o", "/dev/null"],
                                  input=f'#include "{name}"\n', capture_output=True, text=True, check=False)
         if refused.returncode == 0:

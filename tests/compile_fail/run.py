@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compiles a case without its mistakes, which must work, and with each of them, which must be refused in its words.
+"""Compiles a case without its mistakes, which must work, and with each of them, which must fail with the expected error.
 
     run.py case.cpp compiler arguments…
 
-A case says `// MISTAKE 1: regular expression` for each of its `#if MISTAKE == 1`.
+A case has a comment `// MISTAKE 1: regular expression` for each of its `#if MISTAKE == 1`.
 """
 import re
 import subprocess

@@ -1,4 +1,4 @@
-// One suite for all drivers: what the worker relies on, whoever does the work and wherever it runs.
+// One suite for all drivers: what the worker relies on, for every implementation.
 #include "domain/driver_descriptor.hpp"
 #include "driver/warden.hpp"
 #include "driver_under_test.hpp"
@@ -21,19 +21,19 @@ namespace stint::conformance {
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = domain::WorkNews::Kind;
+using Kind = domain::WorkUpdate::Kind;
 using Report = Result<std::unique_ptr<domain::WorkReport>>;
 
-/// Records what a work tells, and fails the test if it tells anything after its end.
+/// Records the updates of a work, and fails the test if one comes after its end.
 class RecordingContext final : public domain::WorkContext {
  public:
-  void tell(const domain::WorkNews& news) override {
-    EXPECT_FALSE(over) << "news after the end: " << news.text;
-    if (news.kind == Kind::text) text += news.text;
-    if (news.kind != Kind::text) others.push_back(news);
-    longest = std::max(longest, news.text.size());
+  void publish(const domain::WorkUpdate& update) override {
+    EXPECT_FALSE(over) << "update after the end: " << update.text;
+    if (update.kind == Kind::text) text += update.text;
+    if (update.kind != Kind::text) others.push_back(update);
+    longest = std::max(longest, update.text.size());
     ++count;
-    if (on_news) on_news(news);
+    if (on_update) on_update(update);
   }
   Task<Result<>> effects_unknown() override {
     ++unknown;
@@ -48,15 +48,15 @@ class RecordingContext final : public domain::WorkContext {
     return take(*this, weight);
   }
   [[nodiscard]] std::size_t count_of(Kind kind) const {
-    return static_cast<std::size_t>(std::ranges::count(others, kind, &domain::WorkNews::kind));
+    return static_cast<std::size_t>(std::ranges::count(others, kind, &domain::WorkUpdate::kind));
   }
 
   std::string text;
-  std::vector<domain::WorkNews> others;
+  std::vector<domain::WorkUpdate> others;
   std::size_t count = 0, longest = 0;
   int unknown = 0;
   bool over = false;
-  std::function<void(const domain::WorkNews&)> on_news;
+  std::function<void(const domain::WorkUpdate&)> on_update;
 
  private:
   static Task<Result<Permit>> take(RecordingContext& self, std::uint32_t weight) {
@@ -96,7 +96,7 @@ class DriverSuite : public testing::TestWithParam<Implementation> {
     RootScope scope(subject_->executor());
     scope_ = &scope;
     scope.spawn(body());
-    EXPECT_TRUE(subject_->run_until([&] { return scope.idle(); })) << "it does not end";
+    EXPECT_TRUE(subject_->run_until([&] { return scope.idle(); })) << "the work does not end";
     scope_ = nullptr;
     context_.over = true;
     EXPECT_EQ(subject_->leftovers(), "");
@@ -110,10 +110,10 @@ class DriverSuite : public testing::TestWithParam<Implementation> {
     }
     return std::move(***ended);
   }
-  /// Calls it once, when the work says something.
+  /// Calls it once, at the first output of the work.
   void at_first_text(std::function<void()> call) {
-    context_.on_news = [call = std::move(call), called = false](const domain::WorkNews& news) mutable {
-      if (news.kind == Kind::text && !std::exchange(called, true)) call();
+    context_.on_update = [call = std::move(call), called = false](const domain::WorkUpdate& update) mutable {
+      if (update.kind == Kind::text && !std::exchange(called, true)) call();
     };
   }
 
@@ -130,7 +130,8 @@ TEST_P(DriverSuite, a_work_runs_to_its_outcome) {
   EXPECT_TRUE(report.begun);
   EXPECT_FALSE(report.left);
   EXPECT_NE(report.outcome.text, "");
-  EXPECT_NE(context_.text.find(report.outcome.text), std::string::npos) << "the answer was said: " << context_.text;
+  EXPECT_NE(context_.text.find(report.outcome.text), std::string::npos)
+      << "the answer was published: " << context_.text;
 }
 
 TEST_P(DriverSuite, a_failure_of_the_agent_is_an_outcome_with_a_reason) {
@@ -149,7 +150,7 @@ TEST_P(DriverSuite, work_that_breaks_off_is_never_a_success) {
   EXPECT_NE(report.outcome.message, "");
 }
 
-TEST_P(DriverSuite, an_end_before_the_run_begins_nothing) {
+TEST_P(DriverSuite, work_that_was_ended_before_run_does_not_begin) {
   begin(Scenario::answers);
   work_->end(OutcomeKind::cancelled, "too early");
   const auto ended = run();
@@ -175,7 +176,7 @@ TEST_P(DriverSuite, an_end_while_it_works_decides_the_outcome) {
   EXPECT_TRUE(report.begun);
 }
 
-TEST_P(DriverSuite, a_second_end_hurries_and_the_first_reason_counts) {
+TEST_P(DriverSuite, a_second_end_skips_the_grace_and_the_first_reason_counts) {
   begin(Scenario::hangs_on);
   at_first_text([&] {
     work_->end(OutcomeKind::over_budget, "first");
@@ -188,7 +189,7 @@ TEST_P(DriverSuite, a_second_end_hurries_and_the_first_reason_counts) {
   EXPECT_LT(subject_->executor().now() - since, 20s) << "the grace is an hour";
 }
 
-TEST_P(DriverSuite, an_end_after_the_end_does_nothing) {
+TEST_P(DriverSuite, an_end_after_the_end_has_no_effect) {
   begin(Scenario::answers);
   const auto report = this->report();
   work_->end(OutcomeKind::cancelled, "too late");
@@ -201,7 +202,7 @@ TEST_P(DriverSuite, an_end_after_the_end_does_nothing) {
 TEST_P(DriverSuite, a_stop_of_the_chain_passes_on_when_the_work_is_gone) {
   begin(Scenario::hangs);
   at_first_text([&] { scope_->cancel(); });
-  EXPECT_FALSE(run()) << "a stop gives no report";  // run() has looked for leftovers
+  EXPECT_FALSE(run()) << "a stop gives no report";  // run() has checked for leftovers
 }
 
 TEST_P(DriverSuite, a_deadline_ends_the_work) {
@@ -222,7 +223,7 @@ TEST_P(DriverSuite, a_hold_pauses_the_output_and_loses_none) {
   begin(Scenario::floods);
   std::size_t held_at = 0, let_go_at = 0;
   auto later = [&]() -> Task<> {
-    co_await sleep_for(300ms);  // what is on its way has come
+    co_await sleep_for(300ms);  // output in flight has arrived
     held_at = context_.text.size();
     co_await sleep_for(500ms);
     let_go_at = context_.text.size();
@@ -258,7 +259,7 @@ TEST_P(DriverSuite, holds_nest) {
   EXPECT_GE(context_.text.size(), kFloodBytes);
 }
 
-TEST_P(DriverSuite, a_hold_does_not_hold_up_the_end) {
+TEST_P(DriverSuite, a_hold_does_not_delay_the_end) {
   begin(Scenario::floods);
   at_first_text([&] {
     work_->hold(true);
@@ -272,9 +273,9 @@ TEST_P(DriverSuite, a_hold_does_not_hold_up_the_end) {
 TEST_P(DriverSuite, output_is_bounded) {
   begin(Scenario::floods);
   const auto report = this->report();
-  EXPECT_GE(context_.text.size(), kFloodBytes) << "all of it is told";
+  EXPECT_GE(context_.text.size(), kFloodBytes) << "all of it is published";
   EXPECT_LE(report.outcome.text.size(), Outcome::kTextMax) << "not all of it is kept";
-  EXPECT_LE(context_.longest, domain::WorkNews::kTextMax) << "no piece is large";
+  EXPECT_LE(context_.longest, domain::WorkUpdate::kTextMax) << "no piece is large";
 }
 
 TEST_P(DriverSuite, a_work_that_never_runs_leaves_nothing) {
@@ -306,32 +307,32 @@ TEST_P(DriverSuite, usage_never_decreases_and_the_outcome_has_all_of_it) {
   begin(Scenario::uses_tool);
   const auto report = this->report();
   std::int64_t last = 0;
-  for (const domain::WorkNews& news : context_.others) {
-    if (news.kind != Kind::usage) continue;
-    EXPECT_GE(news.usage.tokens(), last);
-    last = news.usage.tokens();
+  for (const domain::WorkUpdate& update : context_.others) {
+    if (update.kind != Kind::usage) continue;
+    EXPECT_GE(update.usage.tokens(), last);
+    last = update.usage.tokens();
   }
   EXPECT_GT(last, 0);
   EXPECT_GE(report.outcome.usage.tokens(), last);
 }
 
-TEST_P(DriverSuite, a_tool_is_told_before_it_has_effects_and_reported) {
-  if (!abilities().tools) GTEST_SKIP() << "it knows no tools";
+TEST_P(DriverSuite, a_tool_call_is_published_before_it_has_effects_and_reported) {
+  if (!abilities().tools) GTEST_SKIP() << "it has no tools";
   begin(Scenario::uses_tool);
   const auto report = this->report();
   EXPECT_GE(context_.count_of(Kind::tool), 1U);
   EXPECT_TRUE(report.tools_used);
-  EXPECT_EQ(context_.unknown, 0) << "what became of it is known";
+  EXPECT_EQ(context_.unknown, 0) << "its outcome is known";
 }
 
-TEST_P(DriverSuite, without_a_tool_nothing_had_effects) {
-  if (!abilities().tools) GTEST_SKIP() << "it knows no tools";
+TEST_P(DriverSuite, an_attempt_without_a_tool_call_had_no_effects) {
+  if (!abilities().tools) GTEST_SKIP() << "it has no tools";
   begin(Scenario::answers);
   EXPECT_FALSE(report().tools_used);
 }
 
 TEST_P(DriverSuite, denials_are_reported_with_what_would_allow_them) {
-  if (!abilities().tools) GTEST_SKIP() << "it knows no tools";
+  if (!abilities().tools) GTEST_SKIP() << "it has no tools";
   begin(Scenario::is_denied);
   const auto report = this->report();
   ASSERT_FALSE(report.outcome.denials.empty());
@@ -340,26 +341,26 @@ TEST_P(DriverSuite, denials_are_reported_with_what_would_allow_them) {
   EXPECT_NE(report.outcome.denials.front().allow, "");
 }
 
-TEST_P(DriverSuite, a_conversation_is_told_and_is_the_outcomes) {
+TEST_P(DriverSuite, a_conversation_is_published_and_part_of_the_outcome) {
   if (!abilities().conversations) GTEST_SKIP() << "it has no conversations";
   begin(Scenario::answers);
   const auto report = this->report();
   ASSERT_GE(context_.count_of(Kind::conversation), 1U);
   EXPECT_NE(report.outcome.conversation, "");
   std::string last;
-  for (const domain::WorkNews& news : context_.others) {
-    if (news.kind == Kind::conversation) last = news.text;
+  for (const domain::WorkUpdate& update : context_.others) {
+    if (update.kind == Kind::conversation) last = update.text;
   }
   EXPECT_EQ(last, report.outcome.conversation);
 }
 
-TEST_P(DriverSuite, a_conversation_that_was_chosen_and_never_began_is_told_apart_from_a_failure) {
+TEST_P(DriverSuite, a_chosen_conversation_that_never_began_is_distinguished_from_a_failure) {
   if (!abilities().chooses_conversation) GTEST_SKIP() << "its conversations can't be chosen before they begin";
   domain::WorkOrder order = subject_->order(Scenario::never_resumes);
   order.conversation = order.spec.invocation.conversation = "11111111-0000-4000-8000-000000000001";
-  order.may_be_unknown = true;
+  order.conversation_may_not_exist = true;
   begin(std::move(order));
-  EXPECT_TRUE(report().never_began);
+  EXPECT_TRUE(report().conversation_missing);
 }
 
 TEST_P(DriverSuite, a_chosen_conversation_is_the_same_for_the_same_attempt) {

@@ -1,5 +1,5 @@
-/// What the driver suite needs of an implementation: a driver, an order for each scenario, and a way to let time pass.
-/// A new driver passes the suite by one class here and one line in driver_suite_test.cpp.
+/// What the driver suite needs of an implementation: a driver, an order for each scenario, and a way to advance time.
+/// To add a driver to the suite, write one such class and one line in driver_suite_test.cpp.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -14,19 +14,19 @@ namespace stint::conformance {
 
 /// What the agent of an attempt does.
 enum class Scenario : std::uint8_t {
-  answers,        ///< says kAnswer and succeeds
+  answers,        ///< prints kAnswer and succeeds
   fails,          ///< gives up by itself
   breaks_off,     ///< ends without a result
-  hangs,          ///< says something, then nothing more; ends when asked
-  hangs_on,       ///< the same, but does not end when asked once
-  floods,         ///< says kFloodBytes, and succeeds
+  hangs,          ///< prints something, then nothing more; ends on the first end()
+  hangs_on,       ///< the same, but ends only on the second end()
+  floods,         ///< prints kFloodBytes, and succeeds
   uses_tool,      ///< calls a tool, and succeeds
-  is_denied,      ///< wants to call a tool that it may not call
-  never_resumes,  ///< does not know the conversation to continue
+  is_denied,      ///< tries to call a tool that it may not call
+  never_resumes,  ///< does not have the conversation to continue
 };
 inline constexpr std::size_t kFloodBytes = 3U << 20;
 
-/// What not every driver can do. The suite checks the others of all drivers, and these where they are claimed.
+/// Optional abilities: the suite checks them only for drivers that claim them.
 struct Abilities {
   bool conversations = false;         ///< names a conversation, and continues one
   bool chooses_conversation = false;  ///< its id can be chosen before the attempt begins
@@ -46,9 +46,9 @@ class DriverUnderTest {
   [[nodiscard]] virtual Executor& executor() = 0;
   [[nodiscard]] virtual domain::Driver& driver() = 0;
   [[nodiscard]] virtual domain::WorkOrder order(Scenario scenario) = 0;
-  /// Runs until `done`. False: it can't come any more, or it took too long.
+  /// Runs until `done`. False: nothing is left to run, or it took too long.
   [[nodiscard]] virtual bool run_until(const std::function<bool()>& done) = 0;
-  /// What is alive of the work that was begun, for people; empty: nothing.
+  /// What is still alive of the works, for people; empty: nothing.
   [[nodiscard]] virtual std::string leftovers() = 0;
 };
 

@@ -26,7 +26,7 @@ class ProcessSubject : public DriverUnderTest {
   ProcessSubject() {
     os::become_subreaper();
     driver::ProcessDriver::Options options;
-    options.grace = 1h;  // what does not end by itself ends because the suite hurries, or its chain was stopped
+    options.grace = 1h;  // a process that does not end by itself ends only by a second end() or a stopped chain
     driver_.emplace(reactor_, std::move(options));
   }
   [[nodiscard]] Executor& executor() override { return reactor_; }
@@ -37,7 +37,7 @@ class ProcessSubject : public DriverUnderTest {
     return done();
   }
   [[nodiscard]] std::string leftovers() override {
-    // A warden that has reported the end may still be on its way out.
+    // A warden that has sent its report may still be exiting.
     const TimePoint last = reactor_.now() + kWardenExit;
     reactor_.run_until([&] { return os::marked(mark()).empty() || reactor_.now() > last; });
     const auto alive = os::marked(mark());
@@ -60,7 +60,7 @@ class ProcessSubject : public DriverUnderTest {
   std::optional<driver::DriverRouter> driver_;
 };
 
-/// Its output is the answer; it knows neither tools nor conversations nor tokens.
+/// A command: its output is the answer; it has neither tools nor conversations nor tokens.
 class CommandSubject final : public ProcessSubject {
  public:
   [[nodiscard]] Abilities abilities() const override { return {}; }

@@ -12,7 +12,7 @@
 
 namespace stint::conformance {
 
-using Kind = domain::WorkNews::Kind;
+using Kind = domain::WorkUpdate::Kind;
 
 class ScriptedLlm::Conversation final : public domain::Work {
  public:
@@ -27,7 +27,7 @@ class ScriptedLlm::Conversation final : public domain::Work {
     outcome_.conversation = !given.empty()                     ? given
                             : !order_.new_conversation.empty() ? order_.new_conversation
                                                                : "scripted:" + order_.mark();
-    tell(Kind::conversation, outcome_.conversation);
+    publish(Kind::conversation, outcome_.conversation);
     for (const ModelTurn& turn : script_) {
       STINT_CO_TRY(const bool goes_on, co_await take_turn(turn));
       if (!goes_on) break;
@@ -49,7 +49,7 @@ class ScriptedLlm::Conversation final : public domain::Work {
   [[nodiscard]] bool is_ending() const override { return ended_.has_value(); }
 
  private:
-  /// An open stream of the upstream; a stop of the chain closes it.
+  /// An open stream to the provider; a stop of the chain closes it.
   struct Stream {
     int& open;
     explicit Stream(int& count) : open(count) { ++open; }
@@ -58,7 +58,7 @@ class ScriptedLlm::Conversation final : public domain::Work {
     Stream& operator=(const Stream&) = delete;
   };
 
-  /// False: it was the last.
+  /// Returns false if it was the last turn.
   Task<Result<bool>> take_turn(const ModelTurn& turn) {
     STINT_CO_TRY(const Permit permit, co_await context_.acquire("model", 1));
     co_await stream(turn);
@@ -79,8 +79,8 @@ class ScriptedLlm::Conversation final : public domain::Work {
       while (holds_ > 0 && !ended_) co_await changed_.wait(changed_.count());
       if (ended_) break;
       reply += piece;
-      for (std::size_t at = 0; at < piece.size(); at += domain::WorkNews::kTextMax) {
-        tell(Kind::text, piece.substr(at, domain::WorkNews::kTextMax));
+      for (std::size_t at = 0; at < piece.size(); at += domain::WorkUpdate::kTextMax) {
+        publish(Kind::text, piece.substr(at, domain::WorkUpdate::kTextMax));
       }
     }
     while (turn.hangs && !ended_) co_await changed_.wait(changed_.count());
@@ -96,25 +96,25 @@ class ScriptedLlm::Conversation final : public domain::Work {
     }
     if (turn.tool_once) STINT_CO_CHECK(co_await context_.effects_unknown());
     tools_used_ = true;
-    tell(Kind::tool, turn.tool);
+    publish(Kind::tool, turn.tool);
     co_await wait(kPieceTime);
     if (turn.tool_once) STINT_CO_CHECK(co_await context_.effects_known());
     co_return Result<>();
   }
-  /// So long, or until it shall end.
+  /// Sleeps, at most until end() is called.
   Task<> wait(Duration length) {
     if (!ended_) (void)co_await changed_.wait(changed_.count(), length);
   }
-  void tell(Kind kind, std::string text) {
-    domain::WorkNews news;
-    news.kind = kind;
-    news.text = std::move(text);
-    news.usage = outcome_.usage;
-    context_.tell(news);
+  void publish(Kind kind, std::string text) {
+    domain::WorkUpdate update;
+    update.kind = kind;
+    update.text = std::move(text);
+    update.usage = outcome_.usage;
+    context_.publish(update);
   }
   void add_usage(const ModelTurn& turn) {
     outcome_.usage += turn.usage;
-    tell(Kind::usage, {});
+    publish(Kind::usage, {});
   }
   void fail_with(OutcomeKind kind, std::string why) {
     outcome_.kind = kind;
@@ -125,7 +125,7 @@ class ScriptedLlm::Conversation final : public domain::Work {
     auto report = std::make_unique<domain::WorkReport>();
     report->outcome.kind = OutcomeKind::agent_error;
     report->outcome.message = "no such conversation";
-    report->never_began = order_.may_be_unknown;
+    report->conversation_missing = order_.conversation_may_not_exist;
     return report;
   }
   Result<std::unique_ptr<domain::WorkReport>> report() {

@@ -1,6 +1,6 @@
-/// A driver without processes and without a network: a model whose replies are scripted, called and streamed in this
-/// process, with tools that are functions. It shows what the driver port asks of a driver that is only coroutines: it
-/// ignores descriptors and marks, closes streams instead of ending processes, and announces effects by itself.
+/// A driver without processes and without a network: a model with scripted replies, called and streamed in this
+/// process, with functions as tools. It shows what the driver port demands of a driver that is only coroutines: it
+/// ignores descriptors and marks, closes streams instead of ending processes, and marks unknown effects itself.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -21,7 +21,7 @@ struct ModelTurn {
   bool tool_once = true;  ///< its effects can't be repeated
   bool tool_denied = false;
   bool hangs = false;        ///< after its pieces the stream stays open
-  bool ignores_end = false;  ///< the stream does not close when asked once
+  bool ignores_end = false;  ///< the stream closes only on the second end()
   bool breaks = false;       ///< the stream breaks off
   bool refuses = false;      ///< the model gives up
 };

@@ -1,4 +1,4 @@
-// Any bytes as an agent file of any format: an agent or errors that name a line of it, never both, never neither.
+// Any bytes as an agent file of any format: the result is an agent, or errors that name a line, never both or neither.
 #include "agent/agent_file.hpp"
 #include "agent/arguments.hpp"
 #include "stint/assert.hpp"
@@ -11,7 +11,7 @@
 
 using namespace stint;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT: their name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT: libFuzzer's name
   using enum domain::Dialect;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto lines = 1 + std::count(text.begin(), text.end(), '\n');
@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const domain::ArgumentSpec& spec : file.agent->args) values[spec.name] = {"{{" + spec.name + "}}", "b"};
     STINT_ASSERT(agent::check_arguments(*file.agent, values));
     const auto rendered = agent::render(*file.agent, values);
-    STINT_ASSERT(rendered);  // no input is long enough for the bound on what is rendered
+    STINT_ASSERT(rendered);  // no input is long enough to exceed the bound of rendered text
     STINT_ASSERT(rendered->command.size() == file.agent->command.size());
   }
   return 0;

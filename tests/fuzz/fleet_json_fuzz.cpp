@@ -1,5 +1,5 @@
-// Any bytes as JSON of the fleet's API, as a daemon reads what clients send, and a command what a daemon answers. What
-// was read and is written is read again as the same.
+// Any bytes as JSON of the fleet's API: requests that a daemon reads, and answers that a command reads. Reading,
+// writing and reading again gives the same value.
 #include "stint/assert.hpp"
 #include "wire/fleet.hpp"
 #include "wire/fleet_read.hpp"
@@ -14,7 +14,7 @@ using namespace stint;
 
 namespace {
 
-/// Only a text that says why is an answer to what can't be read.
+/// A failed read must carry an error text.
 template <class T>
 bool is_read(const Result<T>& value) {
   STINT_ASSERT(value || !value.error().describe().empty());

@@ -1,5 +1,5 @@
-// Any bytes as what a client sends on one connection: the requests that are found in them do not depend on how the
-// bytes were cut into pieces, keep their limits, and go through the guard.
+// Any bytes as the input of one connection: the parsed requests do not depend on how the bytes were cut into pieces,
+// keep their limits, and pass through the guard.
 #include "http/guard.hpp"
 #include "net/request_reader.hpp"
 #include "stint/assert.hpp"
@@ -38,7 +38,7 @@ void look_at(const net::Request& request, const http::GuardRules& rules, std::st
   log.append(request.method).append(request.body).append(std::to_string(refusal ? refusal->status : 0));
 }
 
-/// Everything that was understood, as a text.
+/// Everything that was parsed, as text.
 std::string hear(std::string_view bytes, std::size_t piece) {
   std::string log;
   net::RequestReader reader(kLimits);
@@ -67,7 +67,7 @@ std::string hear(std::string_view bytes, std::size_t piece) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT: their name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT: libFuzzer's name
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const std::string whole = hear(bytes, std::string_view::npos);
   STINT_ASSERT(hear(bytes, 1) == whole);

@@ -1,4 +1,4 @@
-// Any bytes as a settings file: values that the program can work with, whatever is reported.
+// Any bytes as a settings file: the values are usable, whatever problems are reported.
 #include "agent/settings.hpp"
 #include "stint/assert.hpp"
 
@@ -8,7 +8,7 @@
 
 using namespace stint;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT: their name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT: libFuzzer's name
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto loaded =
       agent::read_settings({{{agent::OriginKind::project, "stint.toml", text}}, {{"STINT_STORE", "memory"}}, {}});

@@ -1,5 +1,5 @@
-// Any bytes as a template, and as a value: it renders or says where it is wrong; values come out as they went in; every
-// text can be escaped.
+// Any bytes as a template, and as a value: it renders or reports the position of an error; values are copied unchanged;
+// every text can be escaped.
 #include "agent/template.hpp"
 #include "stint/assert.hpp"
 
@@ -10,7 +10,7 @@
 
 using namespace stint;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT: their name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT: libFuzzer's name
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto parsed = agent::Template::parse(text);
   if (parsed) {

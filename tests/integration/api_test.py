@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The API as real clients meet it: what it refuses, what it promises to a client that retries. `api_test.py STINT [CLASS…]`"""
+"""The API as real clients use it: what it refuses, and what a client that retries can rely on. `api_test.py STINT [CLASS…]`"""
 import contextlib
 import json
 import os
@@ -14,7 +14,7 @@ from host_support import read, wait_for
 
 
 class Refused(daemon_support.Case):
-    """A request that could be meant in two ways, or not at all, changes nothing and is told why."""
+    """An ambiguous or invalid request changes nothing and gets the reason."""
     settings = 'default_agent = "quick"\n[pool]\nworkers = 2\nautoscale = false\n[limits]\nspare = 1\n'
 
     def setUp(self):
@@ -35,7 +35,7 @@ class Refused(daemon_support.Case):
         answer = self.raw(*request)
         self.assertEqual((answer[0], answer[1].get("status")), (status, status), (request, answer))
 
-    def test_a_number_reaches_the_command_as_it_was_written(self):
+    def test_a_number_reaches_the_command_unchanged(self):
         for number in ("0.5", "100.0", "1e400", "-0", "12345678901234567890"):
             status, run = self.raw("POST", "/v1/runs", b'{"agent":"echo","wait":true,"args":{"x":%s}}' % number.encode())
             self.assertEqual((status, run["result"]), (200, number), run)
@@ -53,7 +53,7 @@ class Refused(daemon_support.Case):
             self.assert_refused(422, "POST", "/v1/runs", b'{"agent":"quick"}', {"Idempotency-Key": key})
         for path, body in (("/v1/pool", b'{"workers":null}'), ("/v1/pool", b'{"workers":-1}'), ("/v1/limits/agent:quick", b'{"capacity":null}'), ("/v1/limits/agent:quick", b"")):
             self.assert_refused(422, "PUT", path, body)
-        self.assertEqual(self.d.get("/v1/runs")["runs"], [], "nothing of that was taken for a run")
+        self.assertEqual(self.d.get("/v1/runs")["runs"], [], "no run was created")
         self.assertEqual(self.raw("POST", "/v1/runs", b'{"agent":"quick","priority":1.0,"budget":{"attempts":2.0}}')[0], 201)
 
     def operations(self):
@@ -64,17 +64,17 @@ class Refused(daemon_support.Case):
             for method, operation in methods.items():
                 yield method.upper(), path.replace("{id}", run).replace("{name}", "agent:quick"), operation["responses"]
 
-    def test_every_operation_refuses_what_it_does_not_know(self):
+    def test_every_operation_refuses_unknown_fields(self):
         for method, path, statuses in self.operations():
             for body, query in ((b'{"nosuch":1}', ""), (b'{"nosuch":{"deep":[1]},"":0}', ""), (b"", "?x=1&x=2"), (b"", "?limit=1&%6Cimit=1"), (b"", "?after=1&after=")):
                 status, answer = self.raw(method, path + query, body)
                 self.assertEqual(status, 422, (method, path, query, body, answer))
                 self.assertIn("422", statuses, (method, path))
                 self.assertIn("nosuch" if body else "twice", answer["detail"])
-        self.assertEqual(len(self.d.states()), 1, "nothing of that was taken for a run")
+        self.assertEqual(len(self.d.states()), 1, "no run was created")
 
-    def test_every_operation_refuses_parameters_that_it_does_not_know(self):
-        """A misspelt filter would list everything. A monitor may add parameters of its own to what it watches."""
+    def test_every_operation_refuses_unknown_parameters(self):
+        """A misspelt filter would list everything. A monitor may add its own parameters to probes and metrics."""
         watched = ("/", "/healthz", "/readyz", "/metrics")
         for method, path, statuses in self.operations():
             if path in watched:
@@ -85,13 +85,13 @@ class Refused(daemon_support.Case):
                 self.assertEqual(status, 422, (method, path, query, answer))
                 self.assertIn("there is no parameter", answer["detail"])
 
-    def test_an_empty_key_is_no_key(self):
+    def test_an_empty_idempotency_key_is_refused(self):
         for key in ("", " ", "\t"):
             self.assert_refused(422, "POST", "/v1/runs", b'{"agent":"quick"}', {"Idempotency-Key": key})
             self.assert_refused(422, "POST", "/api/agent/run?session_id=s&query=x", b"", {"Idempotency-Key": key})
         self.assertEqual(self.d.states(), {})
 
-    def test_a_parent_may_be_named_by_a_beginning_of_its_id(self):
+    def test_a_parent_may_be_named_by_a_prefix_of_its_id(self):
         parent = self.d.submit("slow", args={"seconds": "30"})
         wait_for(lambda: self.d.run(parent)["state"] == "running", 20, "it to run")
         child = self.d.submit("quick", parent=parent[:8])
@@ -166,20 +166,20 @@ class Refused(daemon_support.Case):
         self.assertEqual(self.raw("GET", f"/v1/runs/{run}/events", b"", {**stream, "Last-Event-ID": str(seq)})[0], 204)
         for path in (f"/v1/runs/{run}/events?limit=x", "/v1/events?limit=0"):
             self.assert_refused(422, "GET", path, b"", stream)
-        self.assertEqual(len(self.d.events(f"/v1/runs/{run}/events", {"Last-Event-ID": ""})), seq, "an empty one is none")
+        self.assertEqual(len(self.d.events(f"/v1/runs/{run}/events", {"Last-Event-ID": ""})), seq, "an empty one counts as absent")
 
 
 class Memory(daemon_support.Case):
-    """What a client can make the daemon keep in memory is bounded, whether it has a token or not."""
+    """The memory that a client can make the daemon use is bounded, with or without a token."""
 
-    def test_without_a_token_no_body_is_taken(self):
+    def test_without_a_token_no_body_is_read(self):
         d = self.serve()
         for request in ("POST /healthz", "GET /healthz", "PUT /readyz"):
             with socket.create_connection((d.host, int(d.port)), 30) as client:
                 client.sendall(f"{request} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000\r\n\r\n".encode())
-                self.assertTrue(client.recv(100).startswith(b"HTTP/1.1 401 "), request)  # before any of it has come
+                self.assertTrue(client.recv(100).startswith(b"HTTP/1.1 401 "), request)  # before any of the body arrives
 
-    def test_a_page_of_runs_does_not_bring_their_prompts(self):
+    def test_a_page_of_runs_omits_their_prompts(self):
         d = self.serve()
         big = "x" * 3_000_000
         d.submit("quick")
@@ -191,7 +191,7 @@ class Memory(daemon_support.Case):
             page = d.get("/v1/runs?limit=1000")["runs"]
         self.assertEqual(len(page), 31)
         self.assertEqual(page[0]["title"], "x" * 77 + "…")
-        self.assertLess(peak() - before, 80_000, "kB")  # with a sanitizer; without it is a few MiB
+        self.assertLess(peak() - before, 80_000, "kB")  # with a sanitizer; without one a few MiB
 
 
 class Waits(daemon_support.Case):
@@ -211,9 +211,9 @@ class Waits(daemon_support.Case):
 
 
 class Crowd(daemon_support.Case):
-    """However many clients there are, the operator gets in and runs go on."""
+    """With any number of clients the operator gets in and runs continue."""
 
-    def test_neither_followers_nor_half_sent_heads_lock_the_operator_out(self):
+    def test_neither_subscribers_nor_incomplete_heads_lock_the_operator_out(self):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
@@ -224,7 +224,7 @@ class Crowd(daemon_support.Case):
                 for _ in range(places):
                     closing.enter_context(socket.create_connection((d.host, int(d.port)), 30)).sendall(bytes_sent)
                 if bytes_sent is stream:
-                    wait_for(lambda: "\nstint_http_streams 1024\n" in d.ask("GET", "/metrics")[1], 60, "all to follow")
+                    wait_for(lambda: "\nstint_http_streams 1024\n" in d.ask("GET", "/metrics")[1], 60, "all subscribers")
                     for ask in (("GET", "/v1/events", None, {"Accept": "text/event-stream"}), ("POST", "/v1/runs", {"agent": "quick", "wait": True})):
                         status, _, headers = d.ask(*ask)
                         self.assertEqual((status, "Retry-After" in headers), (503, True), ask)

@@ -3,8 +3,8 @@
 
     claude_cli_test.py PATH-TO-STINT PATH-TO-DIALECT_TOOL FOLDER-FOR-THE-CLI
 
-Installs the npm package @anthropic-ai/claude-code into the folder if it is not there, in the long form of the tests only (`./dev test --full`). Elsewhere, and
-where that can't be done, it says why and ends with status 77, which counts as skipped.
+Installs the npm package @anthropic-ai/claude-code into the folder if it is not there, only in `./dev test --full`. Elsewhere, and
+where that fails, it prints the reason and exits with status 77, which counts as skipped.
 """
 import json
 import os
@@ -81,7 +81,7 @@ class Run:
         assert not self.launch["close_stdin"]
 
     def read_result(self):
-        """Reads up to the result, closes stdin, and gives the outcome."""
+        """Reads up to the result, closes stdin, and returns the outcome."""
         lines = []
         for line in self.process.stdout:
             lines.append(line)
@@ -90,7 +90,7 @@ class Run:
         return self.finish(lines, "alone")
 
     def end(self):
-        """Ends it politely, and gives the outcome."""
+        """Interrupts it, and returns the outcome."""
         self.process.stdin.write(self.launch["end"]["stdin"])
         self.process.stdin.flush()
         assert self.launch["end"]["close_stdin"]
@@ -148,7 +148,7 @@ class ClaudeCode(unittest.TestCase):
     def run_claude(self, prompt, *more, **settings):
         return Run(self.provider, self.folder, prompt, *more, **settings)
 
-    def test_success_and_going_on(self):
+    def test_success_and_continuation(self):
         run = self.run_claude("@provider: text=\"hello you\" cache_read=1000")
         first = run.read_result()
         self.assertEqual((first["kind"], first["text"], run.process.returncode), ("succeeded", "hello you", 0))
@@ -171,14 +171,14 @@ class ClaudeCode(unittest.TestCase):
         full = self.run_claude(shell % "echo out > b.txt", "full").read_result()
         self.assertEqual((full["kind"], (self.folder / "project/b.txt").read_text()), ("succeeded", "out\n"))
 
-    def test_errors_of_the_api_are_asked_at_most_twice(self):
+    def test_api_errors_are_retried_once(self):
         for fault, kind, status in (("429", "rate_limited", 429), ("529", "api_error", 529), ("401", "not_logged_in", 401), ("spend_limit", "api_error", 429),
                                     ("half_stream", "api_error", 0), ("reset", "api_error", 0)):
             with self.subTest(fault):
                 before = self.provider.stats_when(lambda stats: True)["requests"]
                 outcome = self.run_claude(f"@provider: tokens=20 fault={fault}").read_result()
                 self.assertEqual((outcome["kind"], outcome["http_status"], outcome["text"]), (kind, status, ""), outcome)
-                self.assertLessEqual(self.provider.stats_when(lambda stats: True)["requests"], before + 2, "it asks again once")
+                self.assertLessEqual(self.provider.stats_when(lambda stats: True)["requests"], before + 2, "it retries once")
 
     def test_a_cancel_in_mid_stream_closes_the_connection_and_leaves_no_process(self):
         run = self.run_claude("@provider: tokens=1000 rate=20/s")
@@ -189,7 +189,7 @@ class ClaudeCode(unittest.TestCase):
         stats = self.provider.stats_when(lambda stats: stats["active"] == 0)
         print(f"interrupt to exit: {1000 * took:.0f} ms", file=sys.stderr)
         self.assertEqual((outcome["kind"], stats["streams_closed_early"], stats["tokens_after_gone"]), ("cancelled", 1, 0))
-        self.assertGreater(outcome["tokens"], 0, "what was used is counted")
+        self.assertGreater(outcome["tokens"], 0, "the tokens used are counted")
         self.assertLess(took, 5)
         self.assertEqual(run.left(), [])
 

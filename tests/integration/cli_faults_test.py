@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What Stint makes of a failing provider, with the real agent CLIs: one table, CLI × fault × phase → verdict, requests,
-account, text. The same table is played from recorded streams by src/driver/dialect_table_test.cpp.
+"""How Stint classifies a failing provider, with the real agent CLIs: one table, CLI × fault × phase → verdict, requests,
+account, text. src/driver/dialect_table_test.cpp checks the same table with recorded streams.
 
     cli_faults_test.py STINT FOLDER-FOR-THE-CLIS claude|codex|gemini[@VERSION] [row…]
 
-Each row is one attempt of `stint run` against `stint provider`. Installs the CLI from npm, so it runs in the long form of
-the tests only (`./dev test --full`); elsewhere, and where npm can't, it says why and counts as skipped.
+Each row is one attempt of `stint run` against `stint provider`. Installs the CLI from npm, so it runs only in
+`./dev test --full`; elsewhere, and where npm fails, it prints the reason and counts as skipped.
 """
 import collections
 import json
@@ -29,15 +29,15 @@ PACKAGE = f"{PACKAGES[DRIVER][0]}@{VERSION or PACKAGES[DRIVER][1]}"
 ACCOUNTS = {"claude": "account:anthropic", "codex": "account:openai", "gemini": "account:google"}
 INSTALL_SECONDS_MAX = 120
 ROW_SECONDS_MAX = 90
-IDLE = "6s"  # until a silent CLI counts as stalled, where it is meant to be
-NOBODY = "http://127.0.0.1:9"  # the port of `discard`: nothing listens there
+IDLE = "6s"  # until a silent CLI counts as stalled, in the rows that test it
+UNREACHABLE = "http://127.0.0.1:9"  # the port of `discard`: nothing listens there
 
 # verdict: succeeded; final (fails at once); attempt (uses one up); parked (for a time); asks (parked until a person acts).
 Row = collections.namedtuple("Row", "fault verdict requests text options", defaults=("", ()))
 COMMON = [
     Row("", "succeeded", 1),
     Row("401", "asks", 2),
-    Row("403", "final", 1, "may not do that"),
+    Row("403", "final", 1, "not permitted to do that"),
     Row("404", "final", 2),
     Row("spend_limit", "final", 2),
     Row("429", "parked", 2),
@@ -55,17 +55,17 @@ COMMON = [
 ]
 SLOW = Row("first_token=6s", "succeeded", 1)
 ROWS = {
-    "claude": COMMON + [Row("400", "final", 6, "400"), SLOW],  # it leaves out one optional field of the request after the other
+    "claude": COMMON + [Row("400", "final", 6, "400"), SLOW],  # it retries without one optional field of the request after the other
     "codex": COMMON + [Row("400", "final", 1), SLOW, Row("budget", "expired", 1, "budget", ("--tokens", "9000")),
-                       # Its own provider takes no setting for retries: it asks five times before it says so.
+                       # Its own provider has no setting for retries: it tries five times before it reports the failure.
                        Row("builtin", "succeeded", 1), Row("builtin 500", "attempt", 5)],
-    # It asks again for a broken stream up to four times, whatever is set; a quota of the day is a limit that ends.
-    # After a reset it can't be told from a provider that is not there.
+    # It retries a broken stream up to four times, with any setting; a daily quota is a limit that expires.
+    # After a reset it looks the same as a provider that is not there.
     "gemini": [row for row in COMMON if row.fault not in ("spend_limit", "reset", "half_stream", "reset_stream")] + [
         Row("spend_limit", "parked", 1), Row("reset", "parked", 2), Row("half_stream", "attempt", 4), Row("reset_stream", "attempt", 4),
         Row("400", "final", 1, "400"), SLOW],
 }
-RETRY_AFTER_KEPT = {"claude"}  # the others do not tell the header's number
+RETRY_AFTER_KEPT = {"claude"}  # the others do not report the header's value
 
 
 def skip(reason):
@@ -145,9 +145,9 @@ class Bench:
 
 
 def observe(bench, row):
-    """What became of one attempt: verdict, requests, whether the account is paused, its text, the wait."""
+    """The result of one attempt: verdict, requests, whether the account is paused, its text, the wait."""
     unreachable = row.fault == "unreachable"
-    url = NOBODY if unreachable else bench.url
+    url = UNREACHABLE if unreachable else bench.url
     project = bench.agent(url, row.fault)
     environment = dict(bench.environment)
     if unreachable:
@@ -177,7 +177,7 @@ def observe(bench, row):
         run.kill()
         run.wait()
     text = seen.get("error") or seen.get("message") or seen.get("text") or ""
-    state = seen.get("state", "nothing was said in time")
+    state = seen.get("state", "no result in time")
     verdict = state
     if state == "failed":
         verdict = "attempt" if "that was attempt 1 of 1" in text else "final"
@@ -188,7 +188,7 @@ def observe(bench, row):
 
 
 def judge(row, verdict, requests, paused, text, wait):
-    """What is wrong with it; empty: nothing."""
+    """The differences from the expected row; empty: none."""
     wrong = []
     if verdict != row.verdict:
         wrong.append(f"verdict {verdict}, expected {row.verdict}")
@@ -201,7 +201,7 @@ def judge(row, verdict, requests, paused, text, wait):
     if verdict != "succeeded" and not text:
         wrong.append("no text")
     if "retry_after" in row.fault and DRIVER in RETRY_AFTER_KEPT and not 5 < wait <= 30:
-        wrong.append(f"waits {wait:.0f} s, expected 30 s from the answer on")
+        wrong.append(f"waits {wait:.0f} s, expected 30 s from the answer")
     return wrong
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the commands say and do when a file, a limit, a store or a terminal is not as they expect: each must fail at once with the
+"""The commands when a file, a limit, a store or a terminal is not as they expect: each must fail at once with the
 remedy, or pass bytes through unchanged. `commands_test.py STINT [CLASS…]`"""
 import contextlib
 import json
@@ -54,7 +54,7 @@ class Case(unittest.TestCase):
 
 
 class Keys(Case):
-    """A misspelt key is silent nowhere."""
+    """A misspelt key is always reported."""
 
     SLIPS = {"max_concurency: 1": "did you mean 'max_concurrency'?", "budget: {tim: 1m}": "did you mean 'time'?",
              "limts: [gpu]": "did you mean 'limits'?"}
@@ -68,7 +68,7 @@ class Keys(Case):
         daemon = self.serve()
         for i, meant in enumerate(self.SLIPS.values()):
             self.assertIn(meant, self.stint("submit", f"slip{i}", status=2).stderr)
-            wait_for(lambda meant=meant: any(meant in line for line in daemon.errors), 10, f"the log to say {meant}")
+            wait_for(lambda meant=meant: any(meant in line for line in daemon.errors), 10, f"{meant} in the log")
         self.assertFalse(os.path.exists(f"{self.project}/ran"))
 
     def test_other_unknown_keys_warn_wherever_the_agent_is_used(self):
@@ -80,7 +80,7 @@ class Keys(Case):
             self.assertIn("stint.toml:1:1: warning: frobnicate: unknown key, ignored", said)
         daemon = self.serve()
         for file in ("good.md:6:1", "stint.toml:1:1"):
-            wait_for(lambda file=file: any(file in line and "unknown key" in line for line in daemon.errors), 10, f"the log to name {file}")
+            wait_for(lambda file=file: any(file in line and "unknown key" in line for line in daemon.errors), 10, f"{file} in the log")
         self.assertIn("good.md:6:1: warning", self.stint("submit", "good", "--wait").stderr)
 
     def test_a_near_miss_in_the_settings_is_refused_by_everything_that_reads_them(self):
@@ -94,7 +94,7 @@ class Keys(Case):
 
 
 class Unusable(Case):
-    """A limit that can't be taken at all is no reason to wait."""
+    """A limit that can never be taken fails at once instead of waiting."""
 
     def setUp(self):
         super().setUp()
@@ -110,15 +110,15 @@ class Unusable(Case):
             self.assertIn("STINT_LIMITS_DIR", out.stderr)
         self.assertFalse(os.path.exists(f"{self.project}/ran"))
 
-    def test_serve_says_so_and_goes_on_when_it_is_mended(self):
+    def test_serve_reports_it_and_continues_when_it_is_repaired(self):
         daemon = self.serve()
-        wait_for(lambda: any("can't begin" in line and "limit 'gpu'" in line for line in daemon.errors), 10, "the log to say so")
+        wait_for(lambda: any("can't begin" in line and "limit 'gpu'" in line for line in daemon.errors), 10, "the line in the log")
         status, body, _ = daemon.ask("POST", "/v1/runs", {"agent": "gpu"})
         self.assertGreaterEqual(status, 400)
         self.assertIn("limit 'gpu'", body["detail"])
         os.unlink(f"{self.b.home}/file")
         os.mkdir(f"{self.b.home}/file")
-        wait_for(lambda: any("reloaded" in line for line in daemon.errors), 10, "the daemon to look again")
+        wait_for(lambda: any("reloaded" in line for line in daemon.errors), 10, "the reload")
         self.assertEqual(daemon.wait(daemon.submit("gpu"))["state"], "succeeded")
 
     def test_a_folder_that_breaks_while_a_run_waits_ends_the_wait(self):
@@ -133,7 +133,7 @@ class Unusable(Case):
         write(f"{self.b.home}/limits", "no folder")
         daemon.submit("gpu")
         daemon.ask("POST", f"/v1/runs/{run}/cancel")
-        wait_for(lambda: any("permits can't be taken" in line for line in daemon.errors), 20, "the log to say so")
+        wait_for(lambda: any("permits can't be taken" in line for line in daemon.errors), 20, "the line in the log")
 
 
 class Parent(Case):
@@ -147,7 +147,7 @@ class Parent(Case):
         self.assertIn("status 1", said)
         self.assertEqual(len(daemon.states()), 1, "no child was submitted")
 
-    def test_submit_wait_of_another_with_a_limit_is_carried_out(self):
+    def test_submit_wait_of_another_agent_with_a_limit_succeeds(self):
         self.agent("one", "command: [echo, inner]\nmax_concurrency: 1\n")
         self.agent("outer", f"command: [sh, -c, '{STINT} submit --wait one']\n")
         self.agent("outmost", f"command: [sh, -c, '{STINT} submit --wait outer']\nmax_concurrency: 2\n")
@@ -155,7 +155,7 @@ class Parent(Case):
         run = daemon.wait(daemon.submit("outmost"), 20)
         self.assertEqual((run["state"], daemon.get(f"/v1/runs/{run['id']}/output")["head"]), ("succeeded", "inner\n"))
 
-    def test_a_permit_of_a_run_further_up_is_seen_at_any_depth(self):
+    def test_a_permit_of_an_ancestor_is_found_at_any_depth(self):
         """`top` holds the permit, and waits for `middle`, which waits for `inner`, which would wait for another `top`."""
         self.agent("top", f"command: [sh, -c, '[ $0 = 1 ] && exec {STINT} submit --wait middle', '{{{{n}}}}']\nargs: [{{name: n, default: \"1\"}}]\nmax_concurrency: 1\n")
         self.agent("middle", f"command: [sh, -c, '{STINT} submit --wait inner']\n")
@@ -163,11 +163,11 @@ class Parent(Case):
         daemon = self.serve()
         run = daemon.wait(daemon.submit("top"), 30)
         said = daemon.get(f"/v1/runs/{run['id']}/output")["head"]
-        self.assertIn("with the runs above it holds 1 of 1 of agent:top", said)
+        self.assertIn("with its ancestors holds 1 of 1 of agent:top", said)
         self.assertIn("status 1", said)
         self.assertEqual(len(daemon.states()), 3, "no fourth run was submitted")
 
-    def test_a_run_that_stint_run_carries_below_a_run_is_seen_too(self):
+    def test_a_nested_stint_run_counts_as_an_ancestor(self):
         """Its processes have the token of the run above it: `here` holds what the child needs, `outer` holds nothing."""
         self.agent("here", f"command: [sh, -c, '[ $0 = 1 ] || exit 0; {STINT} submit --wait here 0 2>&1; echo status $?', '{{{{n}}}}']\nargs: [{{name: n, default: \"1\"}}]\nmax_concurrency: 1\n")
         self.agent("outer", f"command: [sh, -c, '{STINT} run -q here']\n")
@@ -177,8 +177,8 @@ class Parent(Case):
         self.assertIn("holds 1 of 1 of agent:here", said)
         self.assertEqual(len(daemon.states()), 2)
 
-    def test_units_that_strangers_hold_refuse_no_wait(self):
-        """Two units: one is the waiter's, one a stranger's. The stranger ends, and the child begins."""
+    def test_units_held_by_unrelated_runs_do_not_refuse_a_wait(self):
+        """Two units: one held by the waiter, one by an unrelated run. The unrelated run ends, and the child starts."""
         self.agent("one", f"command: [sh, -c, 'case $0 in (outer) exec {STINT} submit --wait one inner;; (inner) echo inner;; (*) while [ ! -e end ]; do sleep 0.1; done;; esac', '{{{{n}}}}']\nargs: [{{name: n, required: true}}]\nmax_concurrency: 2\n")
         daemon = self.serve()
         stranger = daemon.submit("one", args={"n": "stranger"})
@@ -188,8 +188,8 @@ class Parent(Case):
         write(f"{self.project}/end", "")
         self.assertEqual(daemon.wait(outer, 20)["state"], "succeeded")
 
-    def test_without_a_daemon_no_wait_begins(self):
-        """`stint run` carries its own run alone: what a run of it submits would be waited for until the budget ends."""
+    def test_without_a_daemon_wait_is_refused(self):
+        """`stint run` carries its own run alone: a submission from within it would wait until the budget ends."""
         self.agent("inner", "command: [echo, inner]\n")
         self.agent("outer", f"command: [sh, -c, '{STINT} submit --wait inner; echo status $?']\n")
         for words in (("submit", "--wait", "inner"), ("submit", "--wait", "-p", "x"), ("submit", "--wait", "--json", "inner")):
@@ -200,14 +200,14 @@ class Parent(Case):
         runs = json.loads(self.stint("ls", "--json").stdout)["runs"]
         self.assertEqual([run["agent"] for run in runs], ["outer"], "nothing was submitted")
 
-    def test_a_runs_token_reads_no_limits(self):
+    def test_the_token_of_a_run_can_not_read_limits(self):
         self.agent("idle", "command: [sh, -c, 'echo $STINT_TOKEN > token.txt; sleep 60']\n")
         daemon = self.serve()
         daemon.submit("idle")
         token = wait_for(lambda: os.path.exists(f"{self.project}/token.txt") and read(f"{self.project}/token.txt").strip(), 10, "the run's token")
         self.assertEqual(daemon.ask("GET", "/v1/limits", None, {"Authorization": f"Bearer {token}"})[0], 403)
 
-    def test_run_of_itself_goes_under_the_permits_of_the_parent(self):
+    def test_run_of_itself_uses_the_permits_of_the_parent(self):
         self.agent("self", f"command: [sh, -c, 'if [ $0 = 1 ]; then {STINT} run -q self 0; else echo inner; fi', '{{{{n}}}}']\nargs: [{{name: n, required: true}}]\nmax_concurrency: 1\n")
         daemon = self.serve()
         run = daemon.wait(daemon.submit("self", args={"n": "1"}), 20)
@@ -224,7 +224,7 @@ class Parent(Case):
 
 
 class Bytes(Case):
-    """What a run prints arrives as it was printed."""
+    """The output of a run arrives unchanged."""
 
     def setUp(self):
         super().setUp()
@@ -258,7 +258,7 @@ class Bytes(Case):
         process.communicate(timeout=30)
         self.assertEqual(os.read(main, 4096).replace(b"\r\n", b"\n"), b"a\tb\x1b[31mred\x1b[0m\n")
 
-    def test_arguments_that_are_no_text_are_refused(self):
+    def test_arguments_that_are_not_utf8_are_refused(self):
         self.agent("say", 'command: [printf, "%s", "{{what}}"]\nargs: [{name: what, required: true}]\n')
         for daemon in (False, True):
             if daemon:
@@ -270,12 +270,12 @@ class Bytes(Case):
 
 
 class Init(Case):
-    """What `init` writes, what it prints, and what docs and help texts name, is there."""
+    """Everything that `init` writes and prints, and that docs and help texts name, exists."""
 
     def commands(self):
         return set(re.findall(r"^  ([a-z]+)[ ,]", self.stint("--help").stdout, re.MULTILINE))
 
-    def test_every_command_that_is_named_exists(self):
+    def test_every_command_in_docs_and_help_exists(self):
         known = self.commands()
         self.assertLessEqual({"run", "submit", "serve"}, known)
         texts = {"init": self.stint("init").stdout}
@@ -302,7 +302,7 @@ class Init(Case):
 
 
 class Places(Case):
-    """Stores, tokens and ports that are not to be had are named, with their owner."""
+    """Errors name stores, tokens and ports that are in use, with their owner."""
 
     def checks(self):
         done = self.b.run("doctor", "--json")
@@ -310,7 +310,7 @@ class Places(Case):
 
     def test_doctor_opens_the_store(self):
         self.assertEqual(self.checks()["store.open"]["status"], "ok")
-        self.assertIn("not there yet", self.checks()["store.open"]["summary"])
+        self.assertIn("does not exist yet", self.checks()["store.open"]["summary"])
         self.agent("good", "command: [echo, done]\n")
         self.stint("run", "good")
         self.assertIn("1 run", self.checks()["store.open"]["summary"])
@@ -320,10 +320,10 @@ class Places(Case):
         write(f"{self.project}/.git/stint/stint.db", "this is no database, and long enough to be looked at" * 50)
         broken = self.checks()["store.open"]
         self.assertEqual(broken["status"], "fail")
-        self.assertIn("no database of Stint", broken["summary"])
+        self.assertIn("not a Stint database", broken["summary"])
         self.assertEqual(self.b.run("doctor").returncode, 1)
 
-    def test_files_with_what_runs_said_are_private(self):
+    def test_files_with_output_of_runs_are_private(self):
         self.agent("good", "command: [echo, done]\n")
         self.addCleanup(os.umask, os.umask(0o022))
         self.stint("run", "good")
@@ -343,7 +343,7 @@ class Places(Case):
         os.mkdir(home)
         os.chown(home, 54322, 54322)
         env = {**self.b.env, "HOME": home, "XDG_STATE_HOME": home, "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
-        program = shutil.copy(STINT, f"{self.b.home}/stint-for-all")  # the build may be in a folder of root alone
+        program = shutil.copy(STINT, f"{self.b.home}/stint-for-all")  # the build may be in a folder that only root can read
 
         def as_second(*words):
             return subprocess.run([program, *words], cwd=self.project, env=env, capture_output=True, text=True, timeout=30, user=54322, group=54322, extra_groups=[])
@@ -357,9 +357,9 @@ class Places(Case):
         self.assertEqual(serve.returncode, 1)
         self.assertIn("is the token of user 54321's daemon", serve.stderr)
 
-    def test_a_taken_port_is_named_and_another_picked_if_none_was_asked_for(self):
+    def test_a_port_in_use_is_named_and_the_default_falls_back(self):
         with socket.socket() as holder:
-            with contextlib.suppress(OSError):  # else another process has it, which will do
+            with contextlib.suppress(OSError):  # else another process has it, which works as well
                 holder.bind(("127.0.0.1", 7717))
                 holder.listen()
             process = subprocess.Popen([STINT, "serve", "--json"], cwd=self.project, env=self.b.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -384,9 +384,9 @@ class Places(Case):
 
 
 class Limits(Case):
-    """One limit has one name and one number, and every command says the same of it."""
+    """One limit has one name and one number, and every command shows the same."""
 
-    def test_a_name_of_a_file_is_no_name_of_a_limit(self):
+    def test_a_file_name_is_not_a_limit_name(self):
         self.agent("ok", 'command: [echo, done]\nlimits: ["account:x"]\n')
         self.settings('[limits]\n"account:x" = 2\n')
         self.stint("run", "ok")
@@ -402,7 +402,7 @@ class Limits(Case):
         os.unlink(f"{self.project}/stint.toml")
         self.assertEqual([each["name"] for each in json.loads(self.stint("limits", "--json").stdout)["limits"]], ["account:x"], "also without a configuration")
 
-    def test_config_knows_a_resize_by_hand_and_reset_ends_it(self):
+    def test_config_shows_a_manual_resize_and_reset_ends_it(self):
         self.settings("[limits]\ngpu = 2\n")
         self.stint("limits", "gpu=5")
         said = self.stint("config", "limits.gpu").stdout
@@ -458,17 +458,17 @@ class Limits(Case):
         self.assertEqual(daemon.wait(run)["state"], "succeeded")
         self.assertIn("no agent here takes the limit 'spare'", self.b.run("pause", "spare").stderr)
 
-    def test_why_tells_each_run_its_own_place(self):
+    def test_why_shows_each_run_its_own_place(self):
         self.agent("one", "command: [sleep, '60']\nmax_concurrency: 1\n")
         daemon = self.serve()
         runs = [daemon.submit("one") for _ in range(4)]
         wait_for(lambda: daemon.run(runs[0])["state"] == "running", 10, "the first")
         wait_for(lambda: "next in line" in self.stint("why", runs[1]).stdout, 10, "the second to stand in line")
         said = [self.stint("why", run).stdout for run in runs[1:]]
-        self.assertEqual([re.search(r"it is number (\d+)", text)[1] for text in said], ["1", "2", "3"])
-        self.assertNotIn("comes after", said[0])
+        self.assertEqual([re.search(r"number (\d+)", text)[1] for text in said], ["1", "2", "3"])
+        self.assertNotIn("behind other runs", said[0])
         for text in said[1:]:
-            self.assertIn("it comes after the runs of its agent that are before it", text)
+            self.assertIn("behind other runs of its agent in the queue", text)
         for run in runs:
             daemon.ask("POST", f"/v1/runs/{run}/cancel")
         daemon.end()
@@ -482,17 +482,17 @@ class Limits(Case):
         queued = wait_for(lambda: (lambda runs: len(runs) == 2 and runs)(by_state("queued")), 10, "two to wait")
 
         def places():
-            return sorted(place for run in queued for place in re.findall(r"it is number (\d+)", self.stint("why", run).stdout))
+            return sorted(place for run in queued for place in re.findall(r"number (\d+)", self.stint("why", run).stdout))
 
         wait_for(lambda: len(places()) == 2, 10, "both to stand in line")
         self.assertEqual(places(), ["1", "2"])
 
 
 class Reach(Case):
-    """What a process may not do, or what it can't reach, is said, with the remedy."""
+    """Errors about missing permissions and unreachable servers name the remedy."""
 
     def silent_server(self, greets):
-        """Accepts, and says nothing; or says what a PostgreSQL says in the handshake, and answers no statement."""
+        """Accepts and stays silent; or completes the handshake of PostgreSQL, and answers no statement."""
         server = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(server.close)
         connections = []
@@ -510,7 +510,7 @@ class Reach(Case):
         threading.Thread(target=serve, daemon=True).start()
         return f"postgres://x@127.0.0.1:{server.getsockname()[1]}/x?sslmode=disable"
 
-    def test_a_silent_database_holds_no_command_for_long(self):
+    def test_a_silent_database_does_not_block_commands(self):
         self.agent("ok", "command: [echo, done]\n")
         started = []
         for greets in (False, True):
@@ -520,7 +520,7 @@ class Reach(Case):
                 started.append((greets, words, process))
                 self.addCleanup(process.kill)
         for greets, words, process in started:
-            said = process.communicate(timeout=60)[0]  # patience is 10 s; a migration may take 5 minutes
+            said = process.communicate(timeout=60)[0]  # the timeout is 10 s; a migration may take 5 minutes
             self.assertNotEqual(process.returncode, 0, (greets, words, said))
             self.assertRegex(said, "answer within 10 s", (greets, words))
 
@@ -534,10 +534,10 @@ class Reach(Case):
         none = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))  # noqa: E731
         done = subprocess.run([STINT, "with", "gpu=5000", "--", "true"], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=30, preexec_fn=none)
         self.assertEqual(done.returncode, 125, done.stderr)
-        self.assertIn("5000 slots need as many file descriptors, and this process may have 1024. Raise `ulimit -Hn`", done.stderr)
+        self.assertIn("5000 slots need one file descriptor each, and this process may have 1024. Raise `ulimit -Hn`", done.stderr)
 
     @unittest.skipIf(os.geteuid() != 0, "a second user needs root")
-    def test_a_child_that_may_not_be_signalled_is_named_by_why(self):
+    def test_why_names_a_child_that_can_not_be_signalled(self):
         user = ["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups"]
         helper = f"{self.project}/as-root"
         shutil.copy(shutil.which("setpriv"), helper)

@@ -17,7 +17,7 @@ END_STATES = {"succeeded", "failed", "cancelled", "expired"}
 
 
 class Daemon:
-    """One `stint serve`, and a client of it."""
+    """One `stint serve`, and its client."""
 
     def __init__(self, bench, project, *words, env=None, namespace=None, before=()):
         self.namespace = namespace
@@ -82,7 +82,7 @@ class Daemon:
             before = f"&before={page['next']}"
 
     def events(self, path, headers=None, most=1000, seconds=10):
-        """Of a stream, until it ends."""
+        """The events of a stream, until it ends."""
         connection = self.connection(seconds)
         connection.request("GET", path, None, {"Authorization": f"Bearer {self.token}", "Accept": "text/event-stream", **(headers or {})})
         answer = connection.getresponse()
@@ -160,7 +160,7 @@ class Case(unittest.TestCase):
         return found
 
     def kill_with_wardens(self, d):
-        """Kills the daemon and its wardens, so that nothing ends the agents: a frozen daemon takes over no work of its wardens."""
+        """Kills the daemon and its wardens, so that nothing ends the agents: a frozen daemon can't take over from its wardens."""
         d.process.send_signal(signal.SIGSTOP)
         for pid in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):

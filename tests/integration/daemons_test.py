@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Several daemons on one PostgreSQL: they share the work, the caps and the rescue. `daemons_test.py STINT [CLASS…]`
+"""Several daemons on one PostgreSQL: they share runs, limits and rescue. `daemons_test.py STINT [CLASS…]`
 
-`STINT_MANY_RUNS=5000` makes the rolling restart as long as it is meant to be by hand."""
+`STINT_MANY_RUNS=5000` gives the rolling restart its full length."""
 import contextlib
 import os
 import signal
@@ -25,7 +25,7 @@ MANY = int(os.environ.get("STINT_MANY_RUNS", "400"))
 
 
 class Wire:
-    """The way of one daemon to the server, which can be cut: nothing goes through, and nobody is told."""
+    """A proxy between one daemon and the server, which can be cut: it drops all bytes and keeps the connections open."""
 
     namespace = None
 
@@ -70,7 +70,7 @@ class Wire:
     def close(self):
         self.held = False
         with contextlib.suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)  # or the port stays taken until accept() returns in its thread
+            self.listener.shutdown(socket.SHUT_RDWR)  # else the port stays in use until accept() returns in its thread
         self.listener.close()
         for pair in self.pairs:
             for end in pair:
@@ -78,7 +78,7 @@ class Wire:
 
 
 class Link(Wire):
-    """The same, for a daemon in a network namespace of its own: to cut it is to take the link down."""
+    """The same for a daemon in its own network namespace: cutting it takes the link down."""
 
     def listen(self):
         self.link = Pair()
@@ -128,7 +128,7 @@ class Case(daemon_support.Case):
         return found
 
     def begun(self):
-        """How often each was begun."""
+        """How often each was started."""
         counts = {}
         for line in read(self.journal).splitlines():
             word, mark = line.split()
@@ -159,7 +159,7 @@ class Several(Case):
         watcher.start()
         self.addCleanup(watcher.join)
         self.addCleanup(stop.set)
-        wait_for(lambda: len(self.begun()) > 10, 20, "work to be under way")
+        wait_for(lambda: len(self.begun()) > 10, 20, "runs in progress")
         lost = [run["id"] for run in cut.get("/v1/runs?state=running")["runs"]]
         killed.process.kill()
         killed.process.wait()
@@ -179,17 +179,17 @@ class Several(Case):
         stop.set()
         watcher.join()
         states, begun = fresh.states(), self.begun()
-        self.assertEqual(set(states), set(kinds), "nothing is lost")
+        self.assertEqual(set(states), set(kinds), "no run is lost")
         self.assertLessEqual(most[0], 3, "never more at once than allowed, over all daemons")
         self.assertGreater(most[0], 1)
         for run, agent in kinds.items():
             if agent == "once":
-                self.assertLessEqual(begun.get(run, 0), 1, "what may not be repeated is not")
+                self.assertLessEqual(begun.get(run, 0), 1, "runs that may not be repeated are not")
                 self.assertIn(states[run], ("succeeded", "in_doubt"))
             else:
                 self.assertEqual(states[run], "succeeded", run)
-        self.assertEqual(cut.run(next(iter(kinds)))["state"], states[next(iter(kinds))], "any of them answers for any run")
-        self.assertEqual(cut.wait(cut.submit("again"))["state"], "succeeded", "who was cut off carries on")
+        self.assertEqual(cut.run(next(iter(kinds)))["state"], states[next(iter(kinds))], "any daemon can show any run")
+        self.assertEqual(cut.wait(cut.submit("again"))["state"], "succeeded", "the daemon that was cut off works again")
         self.assertEqual(self.marked(), [])
 
 
@@ -199,16 +199,16 @@ class Unready(Case):
         self.assertEqual(d.ask("GET", "/readyz")[0], 200)
         address = d.wire.listener.getsockname()
         d.wire.close()
-        status, body = wait_for(lambda: (lambda answer: answer if answer[0] == 503 else None)(d.ask("GET", "/readyz")[:2]), 20, "it to say so")
+        status, body = wait_for(lambda: (lambda answer: answer if answer[0] == 503 else None)(d.ask("GET", "/readyz")[:2]), 20, "the 503")
         self.assertNotIn("serving", body)
         wait_for(lambda: any("the store can't be used" in line for line in d.errors), 5, "a line in the log")
         d.wire.listener = d.wire.listen_again(address)
-        wait_for(lambda: d.ask("GET", "/readyz")[0] == 200, 30, "it to be well again")
+        wait_for(lambda: d.ask("GET", "/readyz")[0] == 200, 30, "readiness")
         wait_for(lambda: any("the store can be used again" in line for line in d.errors), 5, "a line in the log")
 
 
 class Nested(Case):
-    def test_a_run_within_a_run_does_not_wait_for_what_it_holds_in_the_cluster(self):
+    def test_a_nested_run_does_not_wait_for_cluster_permits_of_its_parent(self):
         self.agent("outer", f'max_concurrency: 1\ncommand: [sh, -c, "[ $0 = deep ] && exec echo deep; exec {daemon_support.STINT} run outer deep -q", "{{{{depth}}}}"]\nargs:\n  - {{name: depth, default: top}}\n')
         daemons = [self.daemon(), self.daemon()]
         for i in range(10):
@@ -229,29 +229,29 @@ class Nested(Case):
 
 
 class Orphans(Case):
-    """A daemon and its wardens are killed: nothing on that host ends the agents, and the lease says when another host begins anew."""
+    """A daemon and its wardens are killed: nothing on that host ends the agents, and the lease decides when another host starts the run again."""
 
     def orphan(self, d, name):
         run = d.submit(name)
         wait_for(lambda: f"begin {run}:1" in read(self.journal).splitlines(), 20, "it to work")
         killed = time.monotonic()
         self.kill_with_wardens(d)
-        demand(self.alive_of({run}) == {run}, "nothing to end: this test proves nothing")
+        demand(self.alive_of({run}) == {run}, "no process to end: this test proves nothing")
         return run, killed
 
     def expect_ended_in_time(self, d, run, killed):
         wait_for(lambda: not self.alive_of({run}), LEASE_S, "it to be ended")
         took = time.monotonic() - killed
         seen = d.run(run)
-        demand(took < LEASE_S, f"ended after {took:.1f} s: another host could have begun it by then")
+        demand(took < LEASE_S, f"ended after {took:.1f} s: another host could have started it by then")
         self.assertIn((seen["state"], seen["fence"]), {("running", 1)} if took < LEASE_S - 2 else {("running", 1), ("queued", 1), ("running", 2)})
 
-    def test_the_daemon_that_comes_after_ends_them_before_their_lease_is_over(self):
+    def test_the_next_daemon_ends_them_before_their_lease_expires(self):
         self.agent("stubborn", f"command: [sh, -c, 'trap \"\" TERM; echo \"begin $STINT_RUN\" >> {self.journal}; while :; do sleep 1; done']\n")
         run, killed = self.orphan(self.daemon(), "stubborn")
         self.expect_ended_in_time(self.daemon(), run, killed)
 
-    def test_another_daemon_of_the_host_ends_them_before_their_lease_is_over(self):
+    def test_another_daemon_of_the_host_ends_them_before_their_lease_expires(self):
         first = self.daemon()
         run = first.submit("again", args={"seconds": "300"})
         wait_for(lambda: f"begin {run}:1" in read(self.journal).splitlines(), 20, "it to work")
@@ -272,7 +272,7 @@ class Rolling(Case):
         self.assertEqual(said.returncode, 0, said.stderr)
         outlast = []
         for i in (0, 1, 0, 1):
-            # They take longer than the drain lets them: what one daemon hands back, the other begins again.
+            # They take longer than the drain allows: what one daemon hands back, the other starts again.
             outlast += [daemons[0].submit("again", args={"seconds": "2.5"}, priority=1) for _ in range(4)]
             wait_for(lambda: set(outlast) & self.alive_of(outlast), 20, "one that outlasts the drain")
             time.sleep(0.5)
@@ -287,9 +287,9 @@ class Rolling(Case):
         begun, handed_back = self.begun(), 0
         for run in [run for run, times in begun.items() if times > 1] + outlast:
             causes = [event["cause"] for event in daemons[0].get(f"/v1/runs/{run}/events")["events"]]
-            self.assertEqual(begun[run], 1 + causes.count("hand_back"), "begun again only if it was handed back")
+            self.assertEqual(begun[run], 1 + causes.count("hand_back"), "started again only if it was handed back")
             self.assertNotIn("lost", causes)
-            self.assertEqual(daemons[0].run(run)["attempt"], 1, "and that uses up no attempt")
+            self.assertEqual(daemons[0].run(run)["attempt"], 1, "which uses no attempt")
             handed_back += causes.count("hand_back")
         self.assertGreater(handed_back, 0)
 
@@ -307,7 +307,7 @@ class Refused(Case):
         self.assertIn("the store refused its result", run["error"])
         self.assertIn("not this text", run["error"])
         self.assertTrue(any("settlement refused" in line for line in d.errors))
-        self.assertEqual(d.ask("GET", "/readyz")[0], 200, "one text says nothing about the store")
+        self.assertEqual(d.ask("GET", "/readyz")[0], 200, "one refused text does not make the store unavailable")
         self.assertEqual(d.wait(d.submit("says", args={"what": "hello"}))["result"], "hello", "the limit is free")
         self.assertEqual(d.end(), 0)
 
@@ -327,7 +327,7 @@ class Limits(Case):
     def commits(self):
         return int(subprocess.run(["psql", "-XAt", "-c", "select xact_commit from pg_stat_database where datname = 'postgres'", self.server.address], capture_output=True, text=True, check=True).stdout)
 
-    def test_a_run_that_waits_for_a_limit_asks_seldom_and_begins_at_once(self):
+    def test_a_run_that_waits_for_a_limit_polls_rarely_and_starts_at_once(self):
         write(f"{self.project}/stint.toml", self.settings + "host = 8\n")  # with permits of the host in hand
         self.stint("trust")
         self.agent("alone", "max_concurrency: 1\nargs:\n  - {name: seconds, default: \"0\"}\ncommand: [sleep, \"{{seconds}}\"]\n")
@@ -361,9 +361,9 @@ class Limits(Case):
     def reload(self, d):
         said = len([line for line in d.errors if "reloaded" in line])
         d.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: len([line for line in d.errors if "reloaded" in line]) > said, 10, "it to be read again")
+        wait_for(lambda: len([line for line in d.errors if "reloaded" in line]) > said, 10, "the reload")
 
-    def test_what_was_sized_by_hand_stays_and_what_was_removed_from_its_file_goes(self):
+    def test_manual_sizes_stay_and_sizes_removed_from_files_go(self):
         self.agent("uses", "limits: [\"account:anthropic\"]\ncommand: [\"true\"]\n")
         file = f"{self.project}/.stint/agents/capped.md"
         text = read(file)
@@ -371,7 +371,7 @@ class Limits(Case):
         self.assertEqual((self.capacity(d, "agent:capped"), self.capacity(d, "account:anthropic")), (3, 3))
         self.assertEqual(d.ask("PUT", "/v1/limits/agent:capped", {"capacity": 2})[0], 200)
         self.reload(d)
-        self.assertEqual(self.capacity(d, "agent:capped"), 2, "its file says what it said before")
+        self.assertEqual(self.capacity(d, "agent:capped"), 2, "its file is unchanged")
         d.end()
         d = self.daemon()
         self.assertEqual(self.capacity(d, "agent:capped"), 2)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which descriptors wardens and agents have while their starter serves, follows and is left files open by its caller. `descriptors_test.py STINT [CLASS…]`"""
+"""The descriptors of wardens and agents whose parent serves clients, follows runs and inherited open files. `descriptors_test.py STINT [CLASS…]`"""
 import errno
 import os
 import pathlib
@@ -12,7 +12,7 @@ import unittest
 import daemon_support
 from host_support import PYTHON, read, wait_for
 
-CLOSE_RANGE = 436  # its number on every architecture
+CLOSE_RANGE = 436  # the same number on every architecture
 OLD_KERNEL = pathlib.Path(__file__).with_name("old_kernel.py")
 STREAMS = {0, 1, 2}
 
@@ -22,7 +22,7 @@ def before_close_range(error):
 
 
 def descriptors(pid):
-    """Number → what it leads to, the same twice in a row: a process that has just begun still opens and closes."""
+    """Number → target, once two reads agree: a process that has just started still opens and closes files."""
     def look():
         found = {}
         for number in os.listdir(f"/proc/{pid}/fd"):
@@ -60,19 +60,19 @@ class Descriptors(daemon_support.Case):
                 if number in STREAMS:
                     continue
                 self.assertNotIn(target, tcp_sockets())
-                self.assertTrue(re.fullmatch(r"socket:\[\d+\]|anon_inode:\[signalfd\]|.*\.lock", target), "its line to stint, its signals, its slots")
+                self.assertTrue(re.fullmatch(r"socket:\[\d+\]|anon_inode:\[signalfd\]|.*\.lock", target), "its connection to stint, its signals, its slots")
         self.assertLessEqual(sum(target.startswith("socket:") for target in held.values()), 1, held)
         self.assertEqual(set(descriptors(agent)), STREAMS, descriptors(agent))
 
     def audit_own(self, pid):
-        """Whatever a daemon starts, a warden or not, inherits nothing."""
+        """No child of a daemon, warden or not, inherits descriptors."""
         for number, target in descriptors(pid).items():
             flags = int(re.search(r"flags:\s*(\d+)", read(f"/proc/{pid}/fdinfo/{number}")).group(1), 8)
             with self.subTest(daemon=number, target=target):
                 self.assertTrue(number in STREAMS or flags & os.O_CLOEXEC)
 
     def leave_open(self):
-        """What a careless caller lets its children inherit."""
+        """Descriptors that a careless caller leaks to its children."""
         read_end, write_end = os.pipe()
         for end in (read_end, write_end):
             os.set_inheritable(end, True)

@@ -1,7 +1,7 @@
-// The dialects for tests in Python: prints how an attempt is started and ended, and what a stream came to.
+// The dialects for tests in Python: prints how an attempt is started and ended, and the outcome of a stream.
 //
 //   dialect_tool launch DRIVER read|edit|full PROMPT [CONVERSATION]
-//   dialect_tool finish DRIVER STATUS killed|alone < stdout-of-the-CLI      (STATUS: as Python has it, -15 is a signal)
+//   dialect_tool finish DRIVER STATUS killed|alone < stdout-of-the-CLI      (STATUS: as in Python, -15 is a signal)
 #include "driver/dialect.hpp"
 #include "driver/registry.hpp"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Host limits and wardens against what the world does to them: hostile files, odd callers, terminals, kills at any moment.
+"""Host limits and wardens under attack: hostile files, odd callers, terminals, kills at any moment.
 
     host_hostile_test.py STINT [unittest arguments]
 
-Each was red before the code knew of it.
+Each test failed before the code handled its case.
 """
 import contextlib
 import glob
@@ -39,7 +39,7 @@ class Case(unittest.TestCase):
         os.makedirs(self.b.limits)
 
     def run_with(self, *words, timeout=5, **options):
-        """`stint with`, as a strange caller would call it: killed for good if it does not end."""
+        """Runs `stint with` like an unusual caller; kills it if it does not end."""
         words = [self.b.binary, "with", *FAST, *words]
         return subprocess.run(words, env=self.b.env, cwd=self.b.folder, timeout=timeout, capture_output=True, text=True, **options)
 
@@ -48,7 +48,7 @@ class Case(unittest.TestCase):
         self.assertIn(text, done.stderr)
 
 
-# ---- files that somebody else has put there ------------------------------------------------------------------------------
+# ---- files that another process has placed ------------------------------------------------------------------------------
 class Files(Case):
     def test_a_link_is_never_followed(self):
         precious = f"{self.b.home}/precious"
@@ -63,7 +63,7 @@ class Files(Case):
     def test_a_resize_does_not_write_through_a_link(self):
         precious = f"{self.b.home}/precious"
         write(precious, "precious\n")
-        self.run_with("x=1", "--", "true")  # from here on there is such a limit
+        self.run_with("x=1", "--", "true")  # creates the limit
         child = subprocess.Popen(["sh", "-c", f"read go; exec {self.b.binary} limits x=3"], stdin=subprocess.PIPE, env=self.b.env,
                                  cwd=self.b.folder)
         os.symlink(precious, self.path(f"x.capacity.{child.pid}"))  # its name can be guessed
@@ -71,7 +71,7 @@ class Files(Case):
         self.assertEqual(child.returncode, 0)
         self.assertEqual((read(precious), read(self.path("x.capacity"))), ("precious\n", "3\n"))
 
-    def test_pipes_and_directories_hang_nobody(self):
+    def test_pipes_and_directories_do_not_block(self):
         for name in ("x.0.lock", "x.line", "x.7.lock"):
             for make in (os.mkfifo, os.mkdir):
                 self.clear()
@@ -96,14 +96,14 @@ class Files(Case):
     def test_a_line_of_terabytes_takes_no_time(self):
         front, _ = self.b.hold("x=1")
         for size in (1 << 30, 15 << 40):
-            with contextlib.suppress(OSError):  # as far as the file system goes
+            with contextlib.suppress(OSError):  # as far as the file system allows
                 os.truncate(self.path("x.line"), size)
             self.assertEqual(self.run_with("--timeout", "100ms", "x=1", "--", "true").returncode in (124, 125), True)
             self.assertIn("1 of 1 held", self.b.run("limits", timeout=5).stdout)
         front.terminate()
         front.wait(5)
         self.assertEqual(self.run_with("x=1", "--", "true").returncode, 0)
-        self.assertLess(os.path.getsize(self.path("x.line")), 1 << 20, "it does not shrink again")
+        self.assertLess(os.path.getsize(self.path("x.line")), 1 << 20, "it must shrink again")
 
     def test_files_for_all_users_can_be_written_by_all_whatever_the_umask(self):
         self.b.env["STINT_LIMITS_DIR"] = f"{self.b.home}/shared"
@@ -113,7 +113,7 @@ class Files(Case):
         self.assertEqual(set(modes.values()), {"0o666"}, modes)
 
     def test_a_record_cannot_make_us_write_elsewhere(self):
-        """The cgroup in a record is a path out of a file: nothing but a cgroup is told to kill."""
+        """The cgroup in a record is a path from a file: only a real cgroup gets the kill."""
         trap = f"{self.b.home}/stint-abc:1"
         os.mkdir(trap)
         write(f"{self.b.home}/precious", "precious\n")
@@ -133,7 +133,7 @@ class Files(Case):
     def listing(self):
         return json.loads(self.b.run("limits", "--json", "x").stdout)["limits"][0]
 
-    def test_hostile_names_and_labels_reach_no_terminal(self):
+    def test_hostile_names_and_labels_do_not_reach_the_terminal(self):
         write(self.path("a\x1b[31m.line"), "")
         write(self.path("x.0.lock"), "stint run=abcdefgh:1 pid=1 start=1 ns=1 boot=gone label=\x1b[31mred\n")
         front, _ = self.b.hold("x=2", "--label", "b\x1b]0;title\x07")
@@ -143,14 +143,14 @@ class Files(Case):
             self.assertNotIn("\x1b", out.stdout, words)
         front.terminate()
 
-    def test_what_ran_before_the_machine_was_started_is_gone(self):
+    def test_records_from_before_a_reboot_are_ignored(self):
         write(self.path("x.0.lock"), "stint run=abcdefgh:1 pid=1 start=1 ns=12 boot=another label=old\n")
         self.assertEqual(self.run_with("--no-wait", "x=1", "--", "true").returncode, 0)
 
 
 # ---- callers that are not like a shell -----------------------------------------------------------------------------------
 def cgroups_of(tag):
-    """Those of Stint that hold a process whose command line contains the tag. Other tests have others at the same time."""
+    """Cgroups of Stint with a process whose command line contains the tag. Other tests have theirs at the same time."""
     found = []
     for path in glob.glob("/sys/fs/cgroup/**/stint-*", recursive=True):
         with contextlib.suppress(OSError):
@@ -160,9 +160,9 @@ def cgroups_of(tag):
 
 
 class Callers(Case):
-    def test_one_limit_twice_is_refused_and_not_waited_for(self):
+    def test_one_limit_twice_is_refused_at_once(self):
         for words in (["x=1", "x=1"], ["a:b", "a.b"], ["b", "x", "b"]):
-            self.assert_refused(self.run_with(*words, "--", "true"), "is asked for twice")
+            self.assert_refused(self.run_with(*words, "--", "true"), "is listed twice")
 
     def test_names_that_mean_the_same_files_are_taken_in_one_order(self):
         for _ in range(10):
@@ -176,7 +176,7 @@ class Callers(Case):
         self.assertLess(time.monotonic() - since, 1.5)
 
     def test_the_command_has_the_callers_signals(self):
-        """What is ignored stays ignored, as under nohup, what is blocked stays blocked; nothing else is either."""
+        """Ignored signals stay ignored, as under nohup, blocked ones stay blocked, and no others are either."""
         def caller():
             for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
                 signal.signal(number, signal.SIG_IGN)
@@ -189,7 +189,7 @@ class Callers(Case):
 
     @staticmethod
     def without_glibcs(lines):
-        """Signals 32 and 33 are its own; posix_spawn(3) makes a new program ignore them."""
+        """Signals 32 and 33 belong to the C library; posix_spawn(3) makes a new program ignore them."""
         return [(line.split()[0], int(line.split()[1], 16) & ~(3 << 31)) for line in lines.splitlines()]
 
     def test_nohup_survives_a_hang_up(self):
@@ -200,7 +200,7 @@ class Callers(Case):
         self.assertEqual((front.stdout.read(), front.wait(5)), (b"done\n", 0))
         front.stdout.close()
 
-    def test_closed_streams_stay_closed_and_are_nothing_else(self):
+    def test_closed_streams_stay_closed(self):
         look = ["sh", "-c", f"ls -l /proc/self/fd > {self.b.home}/seen; exit 5"]
         for closed in ([0], [1], [2], [0, 1], [0, 1, 2]):
             words = [self.b.binary, "with", *FAST, "x=1", "--", *look]
@@ -221,7 +221,7 @@ class Callers(Case):
         used = sum(map(int, read(f"/proc/{warden}/stat").rpartition(")")[2].split()[11:13]))
         self.assertLess(used, 30, "clock ticks of CPU time in a second of waiting")
 
-    def test_nothing_to_print_to_is_no_crash(self):
+    def test_closed_output_does_not_crash(self):
         with open("/dev/full", "w") as full:
             done = subprocess.run([self.b.binary, "with", "x=0", "--", "true"], env=self.b.env, cwd=self.b.folder, stderr=full, timeout=5)
             self.assertEqual(done.returncode, 125)
@@ -234,7 +234,7 @@ class Callers(Case):
 
     def test_few_descriptors_are_an_error_or_enough(self):
         if b"__asan_init" in read(self.b.binary, "rb"):
-            self.skipTest("a sanitizer looks at memory through a pipe, and takes its failure for a finding")
+            self.skipTest("a sanitizer reads memory through a pipe, and reports its failure as a finding")
         for most in range(4, 24):
             done = self.run_with("x=1", "--", "true", preexec_fn=lambda n=most: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
             self.assertIn(done.returncode, (0, 125, 126), f"{most}: {done}")
@@ -255,14 +255,14 @@ class Callers(Case):
         try:
             waiter = subprocess.Popen([self.b.binary, "with", "x=1", "--", *PYTHON, "-c", script], env=self.b.env, cwd=self.b.folder,
                                       pass_fds=files, stdout=subprocess.PIPE, text=True)
-            time.sleep(0.4)  # it waits, so it has an inotify
+            time.sleep(0.4)  # it waits, so it has an inotify descriptor
             front.terminate()
             self.assertEqual(waiter.communicate(timeout=10)[0].split(), ["904", "False"])  # the last is the listing's own
         finally:
             for file in files:
                 os.close(file)
 
-    def test_children_that_a_shell_had_before_are_not_ours_to_end(self):
+    def test_children_that_a_shell_had_before_are_not_ended(self):
         """`helper & exec stint with …`: the helper is a child of the front; the warden is killed; the helper is spared."""
         marker = f"{self.b.tag}helper"
         script = f"{' '.join(PYTHON)} -c 'import time; time.sleep(20)' {marker} & exec {self.b.binary} with --grace 200ms x=1 -- sleep 20"
@@ -273,14 +273,14 @@ class Callers(Case):
         wait_for(lambda: read(f"/proc/{warden}/task/{warden}/children").split(), 5, "the command")
         os.kill(warden, signal.SIGKILL)
         self.assertEqual(front.wait(5), 125)
-        self.assertTrue(alive(helper), "somebody else's child was killed")
+        self.assertTrue(alive(helper), "an unrelated child was killed")
         os.kill(helper, signal.SIGKILL)
 
     def test_a_lease_that_cannot_be_kept_is_refused(self):
         for lease in ("0s", "1ms"):
             self.assert_refused(self.run_with("--lease", lease, "x=1", "--", "true"), "too short")
 
-    def test_without_a_home_it_says_what_to_set(self):
+    def test_without_a_home_the_error_names_the_variable(self):
         done = subprocess.run([self.b.binary, "with", "x=1", "--", "true"], env={"PATH": os.environ["PATH"]}, cwd=self.b.folder,
                               timeout=5, capture_output=True, text=True)
         self.assert_refused(done, "HOME")
@@ -332,10 +332,10 @@ class Terminal(Case):
     def start(self, *flags):
         self.type(f"{self.b.binary} with {' '.join(FAST)} {' '.join(flags)} x=1 -- {' '.join(PYTHON)} -c 'import time; print(\"it has \" \"begun\", "
                   f"flush=True); time.sleep(60)' {self.b.tag}\n")
-        self.expect("it has begun")  # which no name of a file contains
+        self.expect("it has begun")  # which no file name contains
         return tagged(self.b.tag)[0]
 
-    def test_stop_and_go_on_beyond_the_lease(self):
+    def test_stop_and_continue_after_the_lease(self):
         command = self.start("--lease", "300ms")
         self.type("\x1a")
         self.expect("Stopped")
@@ -344,7 +344,7 @@ class Terminal(Case):
         self.assertIn("1 of 1 held", self.b.run("limits").stdout)
         self.type("fg\n")
         time.sleep(0.6)
-        self.assertTrue(alive(command), "ended when it went on")
+        self.assertTrue(alive(command), "ended when it was continued")
         self.assertNotIn("T", read(f"/proc/{command}/stat").rpartition(")")[2].split()[0])
         self.type("\x03")
         self.expect("$ ")
@@ -357,7 +357,7 @@ class Terminal(Case):
         self.hang_up()
         wait_for(lambda: not alive(command) and self.b.slot_free(), 5, "the end of the command")
 
-    def test_a_command_that_left_its_group_and_stopped_itself_goes(self):
+    def test_a_stopped_command_that_left_its_group_is_ended(self):
         script = f"{self.b.home}/stops.py"
         write(script, "import os, signal, sys\nos.setpgid(0, 0) if sys.argv[1] == 'group' else os.setsid()\n"
                       "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nos.kill(0, signal.SIGSTOP)\n")
@@ -376,7 +376,7 @@ STUBBORN = "import os,signal,time; os.fork() or os.setsid(); signal.signal(15, 1
 
 class Kills(Case):
     def test_both_keepers_killed_in_any_order_at_any_moment(self):
-        """Whatever is killed when: while anything of a run lives, the slot is held or has a record; the next start finds nothing alive."""
+        """Any kill at any moment: while a process of a run lives, the slot is held or has a record; the next start finds no live process."""
         rounds = int(os.environ.get("STINT_KILL_ROUNDS", "40"))
         seed = int(os.environ.get("STINT_SEED", random.randrange(1 << 30)))
         chance = random.Random(seed)
@@ -398,7 +398,7 @@ class Kills(Case):
             self.assertEqual((left.returncode, left.stdout), (0, "alive:\n"), f"round {number}, seed {seed}: {left.stderr}")
             front.wait(5)
 
-    def test_a_signal_in_the_moment_of_the_end_keeps_nobody(self):
+    def test_a_signal_at_the_moment_of_the_end_leaves_no_process(self):
         for _ in range(25):
             front = self.b.start("with", "x=1", "--", "sh", "-c", "trap '' HUP; sleep 0.02")
             since = time.monotonic()
@@ -409,7 +409,7 @@ class Kills(Case):
             front.wait(5)
 
     def counts(self):
-        """Prints the pids of what lives of an earlier run."""
+        """Prints the pids of live processes of an earlier run."""
         return (f"printf alive:; for p in /proc/[0-9]*; do [ $p != /proc/$$ ] && tr '\\0' '\\n' < $p/cmdline 2>/dev/null | grep -qx {self.b.tag} && "
                 "tr '\\0' '\\n' < $p/cmdline | sed -n 2p | grep -qvx -e with -e __warden && "
                 "grep -qs '^State:.[^ZX]' $p/status && printf ' %s' $p; done; echo")
@@ -421,8 +421,8 @@ class Kills(Case):
                     return int(pid)
         return None
 
-    def test_a_bomb_goes_off_inside(self):
-        """Forks as fast as it may, up to a bound of its own; everything ignores TERM."""
+    def test_a_fork_bomb_is_contained(self):
+        """Forks as fast as possible, up to its own bound; all its processes ignore TERM."""
         bomb = ("import os,signal,sys,time\nsignal.signal(15, 1)\nend = time.monotonic() + 8\nroot = os.getpid()\n"
                 "for _ in range(4): os.fork()\nif os.getpid() == root: time.sleep(60)\n"
                 "while time.monotonic() < end:\n  time.sleep(0.02)\n  if os.fork(): os._exit(0)\n")
@@ -442,7 +442,7 @@ FIRST, SECOND = 54321, 54322
 
 @unittest.skipIf(os.geteuid() != 0, "a second user needs root")
 class Users(Case):
-    """Two users who share a limits_dir: what one of them runs is not for the other to judge."""
+    """Two users share a limits_dir: neither may decide whether the other's processes have ended."""
 
     def setUp(self):
         super().setUp()
@@ -452,7 +452,7 @@ class Users(Case):
         os.chmod(shared, 0o1777)
         self.b.env["STINT_LIMITS_DIR"] = shared
         self.limits = shared
-        self.binary = shutil.copy(BINARY, f"{self.b.home}/stint-for-all")  # the build may be in a folder of root alone
+        self.binary = shutil.copy(BINARY, f"{self.b.home}/stint-for-all")  # the build may be in a folder that only root can read
         for user in (FIRST, SECOND):
             os.mkdir(f"{self.b.home}/{user}")
             os.chown(f"{self.b.home}/{user}", user, user)
@@ -462,12 +462,12 @@ class Users(Case):
         return {"user": user, "group": user, "extra_groups": [], "cwd": home, "env": {**self.b.env, "HOME": home, "XDG_STATE_HOME": home}}
 
     def orphan(self):
-        """Work of the first user whose stint and warden were killed at the same moment."""
+        """A command of the first user whose stint and warden were killed at the same moment."""
         front = subprocess.Popen([self.binary, "with", *FAST, "--no-cgroup", "gpu=1", "--", "sh", "-c", "while sleep 1; do :; done", self.b.tag],
-                                 stderr=subprocess.PIPE, **self.of(FIRST))  # the Python of a test may be in a folder of root
+                                 stderr=subprocess.PIPE, **self.of(FIRST))  # the test's Python may be in a folder that only root can read
         self.b.started.append(front)
         command = wait_for(lambda: tagged(self.b.tag), 10, "the command to be up")[0]
-        keepers = [self.b.warden_of(front), front.pid]  # in this order: a stopped warden whose parent goes is continued by the kernel
+        keepers = [self.b.warden_of(front), front.pid]  # in this order: the kernel continues a stopped warden whose parent exits
         for signal_number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in keepers:
                 os.kill(pid, signal_number)
@@ -479,23 +479,23 @@ class Users(Case):
     def ask(self, user, *flags):
         return subprocess.run([self.binary, "with", *flags, "gpu=1", "--", "true"], capture_output=True, text=True, timeout=20, **self.of(user))
 
-    def test_living_work_of_another_user_is_not_taken_for_gone(self):
+    def test_live_processes_of_another_user_keep_their_slot(self):
         command = self.orphan()
         refused = self.ask(SECOND, "--no-wait")
         self.assertEqual(refused.returncode, 124, refused.stderr)
         self.assertIn(f"of user {FIRST}", refused.stderr)
         self.assertIn("only that user or root", refused.stderr)
-        self.assertTrue(alive(command), "nor is it ended by another user")
+        self.assertTrue(alive(command), "and another user does not end it")
         granted = self.ask(FIRST, "--timeout", "10s")
         self.assertEqual(granted.returncode, 0, granted.stderr)
         self.assertFalse(alive(command), "its own user ends it first")
 
-    def test_when_that_user_has_nothing_left_the_slot_is_free_for_all(self):
+    def test_a_slot_is_free_once_the_other_users_processes_have_ended(self):
         os.kill(self.orphan(), signal.SIGKILL)
         granted = self.ask(SECOND, "--timeout", "10s")
         self.assertEqual(granted.returncode, 0, granted.stderr)
 
-    def test_root_may_judge_and_end_it(self):
+    def test_root_may_end_processes_of_another_user(self):
         command = self.orphan()
         granted = subprocess.run([BINARY, "with", "--timeout", "10s", "gpu=1", "--", "true"], env=self.b.env, cwd=self.b.home, capture_output=True, text=True, timeout=20)
         self.assertEqual(granted.returncode, 0, granted.stderr)

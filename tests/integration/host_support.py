@@ -1,4 +1,4 @@
-"""What the tests of host limits and wardens share: a scratch home, and a look at real processes. Standard library only."""
+"""Shared by the tests of host limits and wardens: a scratch home, and inspection of real processes. Standard library only."""
 import contextlib
 import fcntl
 import os
@@ -29,7 +29,7 @@ def demand(condition, text):
 
 
 def alive(pid):
-    """Alive means: can still run code. A zombie can't."""
+    """Whether it can still run code. A zombie can't."""
     try:
         with open(f"/proc/{pid}/stat") as f:
             return f.read().rpartition(")")[2].split()[0] not in "ZX"
@@ -52,7 +52,7 @@ def tagged(tag):
     return found
 
 
-PATIENCE = 4  # a busy machine takes longer for everything; only a failing test waits this out
+PATIENCE = 4  # a busy machine takes longer for everything; only a failing test waits this long
 
 
 def wait_for(condition, seconds, what):
@@ -119,9 +119,9 @@ class Bench:
                 process.kill()
             process.stderr.close()
             process.wait()
-        time.sleep(0.3)  # wardens at work
+        time.sleep(0.3)  # for wardens to finish
         end, quiet = time.monotonic() + 20, 0
-        while quiet < 5 and time.monotonic() < end:  # broken variants leave things that fork while we look
+        while quiet < 5 and time.monotonic() < end:  # broken variants leave processes that keep forking
             left = tagged(self.tag)
             for pid in left:
                 with contextlib.suppress(OSError):

@@ -3,7 +3,7 @@
 
     host_test.py STINT [unittest arguments]        STINT_TEST_ROOT=DIR: on another file system
 
-tests/integration/host_broken.py breaks the code, one place at a time, and demands that these go red.
+tests/integration/host_broken.py breaks the code, one place at a time, and requires that these tests fail.
 """
 import contextlib
 import json
@@ -29,7 +29,7 @@ class Case(unittest.TestCase):
 
 
 def kill_both(b, front):
-    """As if at once. (Stopping the warden instead does not work: when its parent dies, the kernel continues a stopped
+    """Kills both as if at once. (Stopping the warden instead does not work: when its parent dies, the kernel continues a stopped
     process that is alone in its group, which is how a frozen warden wakes up by itself when Stint is killed.)"""
     warden = b.warden_of(front)
     os.kill(front.pid, signal.SIGSTOP)
@@ -46,7 +46,7 @@ def is_dead(pid):
 # ---- the cap, under kills ---------------------------------------------------------------------------------------------
 
 # The command has a child that left the session and ignores TERM. When the command ends by itself, so does the child; when
-# it is killed, the child works on for a second: a slot that is free before that is a slot freed too early.
+# it is killed, the child keeps working for a second: a slot that is free before that was freed too early.
 INSIDE = r"""
 import fcntl, json, os, random, signal, sys, time
 home, who = sys.argv[1:3]
@@ -86,7 +86,7 @@ class Cap(Case):
         write(f"{b.home}/inside.py", INSIDE)
         end = time.monotonic() + seconds
         slowest = [0.0] * 8
-        # A leak checker works through a process with its parent's command line; without that one its parent spins for ever.
+        # A leak checker runs in a process with its parent's command line; if that one is killed, its parent spins forever.
         environment = dict(b.env, ASAN_OPTIONS="detect_leaks=0")
 
         def loop(i):
@@ -120,7 +120,7 @@ class Cap(Case):
         demand(not over, f"{len(over)} times more than 2 alive inside")
         who = read(f"{b.home}/grants").split()
         per = [who.count(str(i)) for i in range(8)]
-        demand(min(kills.values()) > 0, f"nothing was killed: {kills}")
+        demand(min(kills.values()) > 0, f"no process was killed: {kills}")
         demand(min(per) >= 0.4 * max(per), f"starved: {per}, {kills} killed, longest round {max(slowest):.2f} s")
         demand(max(slowest) < 5, f"one of them hung: longest round {max(slowest):.2f} s")
         for slot in (0, 1):
@@ -131,9 +131,9 @@ class Cap(Case):
     def test_acquire_at_1_makes_the_lock_file(self):
         self.assertEqual(self.b.run("with", "x=1", "--", "true").returncode, 0)
         self.assertEqual(sorted(os.listdir(self.b.limits)), ["x.0.lock", "x.line"])
-        self.assertEqual(read(f"{self.b.limits}/x.0.lock").strip(), "", "the record is erased when the work is gone")
+        self.assertEqual(read(f"{self.b.limits}/x.0.lock").strip(), "", "the record is erased when all processes have ended")
 
-    def test_two_can_be_held_at_2_a_third_waits_and_no_wait_says_no(self):
+    def test_two_can_be_held_at_2_a_third_waits_and_no_wait_fails(self):
         b = self.b
         fronts = [b.hold("x=2")[0] for _ in range(2)]
         self.assertFalse(b.slot_free("x.0") or b.slot_free("x.1"))
@@ -160,14 +160,14 @@ class Frozen(Case):
         since = time.monotonic()
         while not b.slot_free():
             time.sleep(0.001)
-            demand(time.monotonic() - since < 5, "a frozen front holds the slot for ever")
+            demand(time.monotonic() - since < 5, "a frozen front holds the slot forever")
         demand(not alive(command), "slot free while the command lives")
         demand(b.run("with", "--timeout", "2s", "x=1", "--", "true").returncode == 0, "the slot can't be taken")
         os.kill(front.pid, signal.SIGCONT)
-        demand(front.wait(5) == 125, "a front that lost its command must say 125")
+        demand(front.wait(5) == 125, "a front that lost its command must exit with 125")
 
     def test_a_suspend_of_everything_ends_nothing(self):
-        """A suspended container or laptop: front and warden stop and go on; the warden happens to run first."""
+        """A suspended container or laptop: front and warden stop and continue; the warden runs first."""
         b = self.b
         front, command = b.hold("x=1", "--lease", "600ms")
         warden = b.warden_of(front)
@@ -180,7 +180,7 @@ class Frozen(Case):
         time.sleep(1)
         demand(alive(command), "frozen together and yet ended")
 
-    def test_a_stopped_warden_is_dropped_and_its_work_done(self):
+    def test_a_stopped_warden_is_dropped_and_its_command_ended(self):
         b = self.b
         front, command = b.hold("x=1")
         os.kill(b.warden_of(front), signal.SIGSTOP)
@@ -197,7 +197,7 @@ class Frozen(Case):
         for w in waiters[1:]:
             demand(w.wait(10) == 0, "blocked behind a stopped waiter")
         os.kill(waiters[0].pid, signal.SIGCONT)
-        demand(waiters[0].wait(5) == 0, "a stopped waiter that goes on must get its turn")
+        demand(waiters[0].wait(5) == 0, "a stopped waiter must get its turn once continued")
 
     def test_both_killed_the_next_start_sweeps(self):
         b = self.b
@@ -206,24 +206,24 @@ class Frozen(Case):
                 front, command = b.hold("x=1", *cgroup)
                 kill_both(b, front)
                 wait_for(b.slot_free, 5, "the kernel to free the slot")
-                demand(alive(command), "nothing to sweep: this test proves nothing")
+                demand(alive(command), "no process to sweep: this test proves nothing")
                 demand(b.run("with", "x=1", "--", *is_dead(command)).returncode == 0, "granted while the dead run's command lived")
 
     def test_both_killed_above_a_lowered_n(self):
-        """Nobody will ever take that slot, yet its orphan must not count as free."""
+        """That slot is never taken again, yet its orphan must still be counted."""
         b = self.b
         hold0, _ = b.hold("x=2")
         front, command = b.hold("x=2")
         kill_both(b, front)
         hold0.terminate()
         hold0.wait()
-        demand(alive(command), "nothing to sweep")
+        demand(alive(command), "no process to sweep")
         demand("1 of 1 held" in b.run("limits", "x=1").stdout, "the orphan counts")
         demand(b.run("with", "x=1", "--", *is_dead(command)).returncode == 0, "orphan above N was not ended")
-        demand("0 of 1 held" in b.run("limits", "x").stdout, "a slot above N whose work is gone is held by nobody")
+        demand("0 of 1 held" in b.run("limits", "x").stdout, "a slot above N whose processes have ended is free")
 
-    def test_a_slot_whose_keepers_and_work_are_all_gone_is_not_held(self):
-        """Also before the next to come: at any index, above a lowered N as well."""
+    def test_a_slot_without_live_processes_is_not_held(self):
+        """Even before the next caller: at any index, also above a lowered N."""
         b = self.b
         for cgroup in ([], ["--no-cgroup"]):
             b.run("limits", "x=3")
@@ -235,11 +235,11 @@ class Frozen(Case):
             b.run("limits", "x=1")
             demand("0 of 1 held" in b.run("limits", "x").stdout, b.run("limits", "x").stdout)
             demand(b.run("limits", "x", "--json").stdout.count('"slot"') == 0, "nothing is listed")
-            demand(b.run("with", "x=3", "--", "true").returncode == 0, "the next to come")
+            demand(b.run("with", "x=3", "--", "true").returncode == 0, "the next caller")
             demand(not any(read(f"{b.limits}/{name}").strip() for name in os.listdir(b.limits) if name.endswith(".lock")), "records are erased")
 
 
-# ---- trees that do not want to go ----------------------------------------------------------------------------------------
+# ---- process trees that resist -----------------------------------------------------------------------------------------
 TREE = r"""
 import os, signal, subprocess, sys, time
 tag = sys.argv[1]
@@ -252,7 +252,7 @@ def daemon(what):
         os._exit(0)
     os.wait()
 def sleeper(): os.execv(sys.executable, [sys.executable, '-S', '-E', '-c', stubborn, tag])
-def hopper():  # a new process every 2 ms, each leaving its parent behind; ends by itself if the code under test is broken
+def hopper():  # a new process every 2 ms, each outliving its parent; ends by itself if the code under test is broken
     end = time.monotonic() + 60
     while time.monotonic() < end:
         time.sleep(0.002)
@@ -296,16 +296,16 @@ class Tree(Case):
             times = [self.end_a_tree(how, cgroup) for _ in range(3)]
             print(f"  {how}, {'walks' if cgroup else 'cgroup'}: {min(times) * 1000:.0f}–{max(times) * 1000:.0f} ms", file=sys.stderr)
 
-    def test_13_stubborn_processes_go_when_stint_is_told(self):
+    def test_13_stubborn_processes_end_when_stint_gets_term(self):
         self.end_three("TERM to front")
 
-    def test_13_stubborn_processes_go_when_stint_is_killed(self):
+    def test_13_stubborn_processes_end_when_stint_is_killed(self):
         self.end_three("KILL front")
 
-    def test_13_stubborn_processes_go_when_the_warden_is_killed(self):
+    def test_13_stubborn_processes_end_when_the_warden_is_killed(self):
         self.end_three("KILL warden")
 
-    def test_13_stubborn_processes_go_when_their_command_is_killed(self):
+    def test_13_stubborn_processes_end_when_their_command_is_killed(self):
         self.end_three("command KILLed")
 
     def test_short_leftovers_may_finish_long_ones_are_ended(self):
@@ -333,11 +333,11 @@ class Line(Case):
     def order(self):
         return read(f"{self.b.home}/order").split()
 
-    def test_flock_keeps_us_out_and_wakes_us_and_we_keep_it_out(self):
+    def test_flock_and_stint_exclude_each_other_and_its_release_wakes_us(self):
         b = self.b
         demand(b.run("with", "x=1", "--", "true").returncode == 0, "plain run")
         slot = f"{b.limits}/x.0.lock"
-        holder = subprocess.Popen(["flock", slot, "sleep", "1.6"])  # ends between two looks of the slow poll, far from either
+        holder = subprocess.Popen(["flock", slot, "sleep", "1.6"])  # ends between two slow polls, far from either
         time.sleep(0.3)
         refused = b.run("with", "--timeout", "100ms", "x=1", "--", "true")
         demand(refused.returncode == 124 and "another tool" in refused.stderr, f"flock ignored: {refused}")
@@ -380,12 +380,12 @@ class Line(Case):
         fronts[0].terminate()
         fronts[0].wait()
         late = b.run("with", "--timeout", "300ms", "x=3", "--", "true")
-        demand(late.returncode == 124, "two held above N=1, slot 0 free, and it went in")
+        demand(late.returncode == 124, "two held above N=1, slot 0 free, and it was admitted")
         fronts[1].terminate()
         fronts[1].wait()
         waiter = b.start("with", "x=3", "--", "true")
         time.sleep(0.3)
-        demand(waiter.poll() is None, "one held at N=1 and it went in")
+        demand(waiter.poll() is None, "one held at N=1 and it was admitted")
         since = time.monotonic()
         b.run("limits", "x=2")
         demand(waiter.wait(5) == 0, "raised and not woken")
@@ -394,7 +394,7 @@ class Line(Case):
         heavy = b.run("with", "--weight", "3", "x=9", "--", "true")
         demand(heavy.returncode == 125 and "more than its capacity" in heavy.stderr, "weight 3 of 2 must fail at once")
 
-    def test_one_that_disagrees_about_n_is_refused_naming_both(self):
+    def test_a_caller_with_a_different_n_is_refused_naming_both(self):
         b = self.b
         fronts = [b.hold("x=3")[0] for _ in range(2)]
         for other in ("x=2", "x=4"):
@@ -419,8 +419,8 @@ class Line(Case):
         demand(heavy.wait(5) == 0 and light.wait(5) == 0, "stuck")
         self.assertEqual(self.order(), ["heavy", "light"])
 
-    def test_nobody_overtakes_a_head_that_is_only_slow(self):
-        """A stopped head is passed over at the slow poll, a second after the last event; who is quicker is not first."""
+    def test_a_slow_head_is_not_overtaken(self):
+        """A stopped head is passed over at the slow poll, a second after the last event; a quicker waiter does not overtake."""
         b = self.b
         front, _ = b.hold("x=1")
         head, late = in_line(b, 2)
@@ -456,7 +456,7 @@ class Line(Case):
         self.assertEqual((out.returncode, out.stdout), (0, "inner\n"), out.stderr)
         more = b.run("with", "x=2", "--", b.binary, "with", "x=2", "--weight", "2", "--timeout", "2s", "--", "true")
         self.assertEqual(more.returncode, 125, "it holds one already and would wait for itself")
-        self.assertIn("this run holds 1 already", more.stderr)
+        self.assertIn("this run already holds 1 of its units", more.stderr)
 
     def test_works_by_polling_where_inotify_does_not(self):
         b = self.b
@@ -478,7 +478,7 @@ class Line(Case):
         size = os.path.getsize(f"{b.limits}/x.line")
         demand(size <= 137 * 160, f"the line has grown to {size} bytes after 300 tickets")
 
-    def test_a_listing_names_holders_and_the_line_and_disturbs_nobody(self):
+    def test_a_listing_names_holders_and_waiters_without_side_effects(self):
         b = self.b
         front, _ = b.hold("x=1", "--label", "holder one")
         waiters = in_line(b, 2, "--label", "w")
@@ -501,7 +501,7 @@ class Edges(Case):
                                  stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, pass_fds=[extra.fileno()], timeout=10)
             seen = {n for n, _ in json.loads(out.stdout)}
             demand(seen == {0, 1, 2, extra.fileno()}, f"the command sees {json.loads(out.stdout)}")
-        # The lock is the keepers', not the command's: with both killed, it is free although the command lives.
+        # The front and the warden hold the lock, not the command: with both killed, it is free although the command lives.
         front, command = b.hold("x=1")
         kill_both(b, front)
         wait_for(b.slot_free, 2, "the lock to be free of the command")
@@ -517,7 +517,7 @@ class Edges(Case):
         front.send_signal(signal.SIGINT)
         self.assertEqual(front.wait(5), 130)
 
-    def test_what_makes_no_sense_is_refused(self):
+    def test_invalid_arguments_are_refused(self):
         b = self.b
         for words in (["x=0"], ["x=-1"], ["x=two"], ["x=1099511627776"], ["../x=1"], ["a/b"], [".x"], ["x=1", "--weight", "0"],
                       ["x=1", "--nonsense"], ["x=1", "--weight", "2"], ["x=1", "--timeout", "soon"], ["x=1", "--timeout", "1s", "--no-wait"], []):
@@ -548,7 +548,7 @@ class Edges(Case):
     def test_an_unwritable_place_is_named_with_the_remedy(self):
         b = self.b
         os.makedirs(f"{b.home}/stint")
-        open(f"{b.home}/stint/limits", "w").close()  # a file where a directory must be; also root can't write into it
+        open(f"{b.home}/stint/limits", "w").close()  # a file instead of a directory; even root can't write into it
         out = b.run("with", "x=1", "--", "true", timeout=5)
         self.assertEqual(out.returncode, 125)
         self.assertIn("STINT_LIMITS_DIR", out.stderr)
@@ -588,7 +588,7 @@ class Edges(Case):
 
 
 def is_zombie(pid):
-    """Of ours: others on this machine may have theirs."""
+    """Our own: other processes on this machine may have theirs."""
     try:
         state, parent = read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:2]
         return state == "Z" and int(parent) == os.getpid()
@@ -599,8 +599,8 @@ def is_zombie(pid):
 if __name__ == "__main__":
     BINARY = os.path.abspath(sys.argv.pop(1))
     # kill_both stops a front and kills its warden. In a process group that has no tie to the rest of its session, the kernel
-    # takes that for jobs that nobody can continue: it hangs up on all of them, and the front goes on. So the tests run in a
-    # group of their own, whose tie is the parent.
+    # treats them as jobs that cannot be continued: it hangs up on all of them, and the front continues. So the tests run in a
+    # group of their own, tied to the session by the parent.
     child = os.fork()
     if child != 0:
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""Network namespaces: processes of this machine that reach each other by virtual interfaces only, which can be taken down."""
+"""Network namespaces: processes of this machine that reach each other only through virtual interfaces, which can be taken down."""
 import contextlib
 import ctypes
 import itertools
@@ -12,13 +12,13 @@ NUMBERS = itertools.count(1)
 
 
 def ip(*words, namespace=None):
-    """Not `ip -n`, which also takes a mount namespace, and can't in a root that is no mount point."""
+    """Not `ip -n`, which also creates a mount namespace, and fails if the root is not a mount point."""
     enter = ["nsenter", f"--net=/run/netns/{namespace}"] if namespace else []
     subprocess.run([*enter, "ip", *words], check=True, capture_output=True)
 
 
 def possible():
-    """Root of a machine that lets us."""
+    """Whether we are root and the machine permits namespaces."""
     if os.geteuid() != 0 or not shutil.which("ip"):
         return False
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
@@ -29,7 +29,7 @@ def possible():
 
 
 def within(name, make):
-    """What `make` gives, called in that namespace: a socket stays there, whoever uses it."""
+    """The result of `make`, called in that namespace: a socket stays there, whatever thread uses it."""
     made = []
 
     def enter():
@@ -41,7 +41,7 @@ def within(name, make):
             os.close(handle)
         made.append(make())
 
-    thread = threading.Thread(target=enter)  # only a thread goes there, and ends with it
+    thread = threading.Thread(target=enter)  # only this thread enters the namespace, and ends afterwards
     thread.start()
     thread.join()
     return made[0]

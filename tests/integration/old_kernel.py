@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a command as on a kernel without a system call: `old_kernel.py NUMBER ERRNO COMMAND…`. The filter is inherited by all that it starts."""
+"""Runs a command as on a kernel without a system call: `old_kernel.py NUMBER ERRNO COMMAND…`. All its children inherit the filter."""
 import ctypes
 import os
 import struct

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The real agent CLIs under Stint, against `stint provider`: `real_clis_test.py STINT WORK CLI`
 
-CLI is claude, codex or gemini, from npm; or sdk, Anthropic's Python SDK. Only in the long form of the tests (`./dev test --full`), skipped aloud elsewhere
-and where it can't be had.
+CLI is claude, codex or gemini, from npm; or sdk, Anthropic's Python SDK. Runs only in `./dev test --full`; elsewhere,
+and where the CLI can't be installed, it prints SKIPPED.
 
-`permissions: read` writes nothing: whatever the model asks for, every file of the checkout and of its .git is what it was. What was refused is
-reported, with a line that allows it; that line is put into the agent's file, and then the same call is done.
+`permissions: read` writes nothing: whatever tool the model calls, every file of the checkout and of its .git stays unchanged. Each refused call is
+reported with a line that allows it; with that line in the agent's file the same call succeeds.
 """
 import hashlib
 import json
@@ -71,9 +71,9 @@ class Case(run_test.Case):
         return events[-1]
 
     def check_read(self, calls):
-        """Asks for all that, and gives what was refused."""
-        self.run_calls("read", [])  # what a CLI makes at its first start is not what is looked for
-        os.utime(f"{self.project}/a.txt")  # git would write its index anew
+        """Makes all these calls, and returns the refused ones."""
+        self.run_calls("read", [])  # files of a CLI's first start don't count
+        os.utime(f"{self.project}/a.txt")  # makes git rewrite its index
         before = {name: value for name, value in fingerprint(self.project).items() if not name.startswith((".stint", ".git/stint"))}
         result = self.run_calls("read", calls)
         after = {name: value for name, value in fingerprint(self.project).items() if not name.startswith((".stint", ".git/stint"))}
@@ -81,7 +81,7 @@ class Case(run_test.Case):
         return result["denials"]
 
     def check_allowed(self, denial, call, made):
-        """With the line that is printed, the call is done."""
+        """The printed line shows that the call is done."""
         key, _, value = denial["allow"].partition(": ")
         self.run_calls(value if key == "permissions" else "read", [call], "" if key == "permissions" else denial["allow"] + "\n")
         self.assertTrue(os.path.exists(f"{self.project}/{made}"), denial)
@@ -90,7 +90,7 @@ class Case(run_test.Case):
 class Claude(Case):
     cli = "claude"
 
-    def test_read_writes_nothing_whatever_tool_is_asked_for(self):
+    def test_read_permission_writes_nothing_with_any_tool(self):
         path = f"{self.project}/w.txt"
         given = {"Task": {"description": "d", "prompt": "p", "subagent_type": "general-purpose", "isolation": "worktree"},
                  "Write": {"file_path": path, "content": "x"}, "Edit": {"file_path": f"{self.project}/a.txt", "old_string": "hi", "new_string": "ho"},
@@ -135,7 +135,7 @@ class Claude(Case):
 class Codex(Case):
     cli = "codex"
 
-    def test_read_writes_nothing_whatever_is_asked_for(self):
+    def test_read_permission_writes_nothing_with_any_call(self):
         patch = "*** Begin Patch\n*** Add File: p\n+x\n*** End Patch"
         calls = [("exec_command", {"cmd": each}) for each in [*COMMANDS, "echo; echo x > c; echo", f"apply_patch <<'EOF'\n{patch}\nEOF"]]
         denials = self.check_read(calls)
@@ -149,7 +149,7 @@ class Codex(Case):
 class Gemini(Case):
     cli = "gemini"
 
-    def test_read_writes_nothing_whatever_is_asked_for(self):
+    def test_read_permission_writes_nothing_with_any_call(self):
         path = f"{self.project}/g.txt"
         calls = [("run_shell_command", {"command": each, "description": "d"}) for each in COMMANDS[:6]]
         calls += [("write_file", {"file_path": path, "content": "x"}), ("replace", {"file_path": f"{self.project}/a.txt", "old_string": "hi", "new_string": "ho", "instruction": "i"}),
@@ -202,7 +202,7 @@ def install(cli):
 if __name__ == "__main__":
     run_test.STINT, WORK, name = os.path.abspath(sys.argv.pop(1)), pathlib.Path(sys.argv.pop(1)).resolve(), sys.argv.pop(1)
     if os.environ.get("TESTS_FROM_REGISTRIES") != "1":
-        print("SKIPPED: it installs what it needs from registries, in the long form of the tests")
+        print("SKIPPED: it installs packages from registries; `./dev test --full` runs it")
         sys.exit(0)
     try:
         install(name)

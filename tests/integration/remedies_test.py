@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Every command that Stint prints as a remedy is tried: `remedies_test.py STINT [CLASS…]`
+"""Runs every command that Stint prints as a remedy: `remedies_test.py STINT [CLASS…]`
 
-A table of reasons why runs wait for a person: each is brought about with a program that stands in for the CLI, all that the commands print about it
-is searched for commands, and each command found is executed in a world of its own, after what was wrong is put right. Then the fleet must
-move: the run that waits behind it, and a new one. Once with a daemon, once without.
+A table of reasons why runs wait for a person. The test causes each with a stand-in for the CLI, searches the output of the commands for remedies,
+fixes the cause, and executes each remedy in a fresh environment. Then the fleet must
+proceed: the run that waits behind it, and a new one. Once with a daemon, once without.
 """
 import json
 import os
@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 STREAMS = HERE.parent / "streams"
 SECONDS_MAX = 20
 VERBS = {"answer", "resume", "cancel", "resolve", "retry"}
-ENDS_ONE_RUN = {"cancel"}  # remedies for one run, not for the fleet: what waits behind it says how to go on
+ENDS_ONE_RUN = {"cancel"}  # remedies for one run, not for the fleet: the runs behind it have their own
 STAND_IN = f"""#!{sys.executable}
 import os, pathlib, signal, sys
 mode = pathlib.Path(os.environ["STAND_IN_MODE"]).read_text().strip()
@@ -37,7 +37,7 @@ sys.exit(0 if mode == "success" else 1)
 
 
 class World:
-    """A checkout, CLIs that do what `mode` says, and, if asked, a daemon."""
+    """A checkout, CLIs that behave as `mode` says, and optionally a daemon."""
 
     def __init__(self, case, daemon, agents=()):
         self.bench = Bench(daemon_support.STINT)
@@ -70,7 +70,7 @@ class World:
         return self.bench.run(*words, timeout=timeout)
 
     def start(self, *words):
-        """A run in the background, whose words go to a file."""
+        """A run in the background, whose output goes to a file."""
         said = f"{self.bench.home}/said{len(self.bench.started)}"
         with open(said, "w", encoding="utf-8") as file:
             process = subprocess.Popen([self.bench.binary, "run", *words], env=self.bench.env, cwd=self.project, stdout=file, stderr=file)
@@ -90,7 +90,7 @@ class World:
 
 
 class Reason:
-    """How a fleet comes to wait, and how that is seen."""
+    """How a fleet comes to wait, and how the test detects it."""
 
     def __init__(self, name, mode="", state="parked", pause=None, blocks=True):
         self.name, self.mode, self.state, self.pause, self.blocks = name, mode, state, pause, blocks
@@ -111,7 +111,7 @@ class Reason:
         behind = None
         if self.blocks:
             behind = world.start("work")
-            wait_for(lambda: "stint resume" in read(behind.said) or behind.poll() is not None, SECONDS_MAX, "the run behind it to say what it waits for")
+            wait_for(lambda: "stint resume" in read(behind.said) or behind.poll() is not None, SECONDS_MAX, "the run behind it to print what it waits for")
             said += read(behind.said)
             queued = world.when("queued")
             said += world.stint("why", queued["id"]).stdout
@@ -160,7 +160,7 @@ class Remedies(unittest.TestCase):
 
     def try_out(self, world, run, behind, words):
         if words[1] in ("answer", "resume") and run and run["state"] == "parked":
-            world.when("parked")  # a short park may be over; it is parked again, for its provider still fails
+            world.when("parked")  # a short park may be over; it is parked again, since its provider still fails
         world.mode("success")
         done = world.stint(*words[1:])
         self.assertEqual(done.returncode, 0, (words, done.stdout, done.stderr))
@@ -195,7 +195,7 @@ for each in REASONS:
 
 
 class Accounts(unittest.TestCase):
-    """The driver of a run chooses the account that it waits for and pauses."""
+    """The driver of a run decides which account it waits for and pauses."""
 
     ACCOUNTS = {"claude": "account:anthropic", "codex": "account:openai", "gemini": "account:google"}
 
@@ -217,9 +217,9 @@ class Accounts(unittest.TestCase):
                         free = world.stint("run", "-p", "hello", "--driver", name, "--deadline", "20s")
                         self.assertEqual(free.returncode, 0, (name, free.stderr))
                     held = world.start("-p", "hello", "--driver", driver)
-                    wait_for(lambda: f"`stint resume {account}`" in read(held.said), SECONDS_MAX, "the run to say what it waits for")
+                    wait_for(lambda: f"`stint resume {account}`" in read(held.said), SECONDS_MAX, "the run to print what it waits for")
                     listed = {each["agent"] for each in world.runs()}
-                    self.assertLessEqual(listed, {"prompt", "other", *self.ACCOUNTS}, "an agent has one name, whatever its driver")
+                    self.assertLessEqual(listed, {"prompt", "other", *self.ACCOUNTS}, "an agent has one name with every driver")
                     name = "prompt" if words[0] == "-p" else words[0]
                     parked = json.loads(world.stint("ls", "--agent", name, "--state", "parked", "--json").stdout)["runs"]
                     self.assertEqual([each["agent"] for each in parked], [name])
@@ -240,7 +240,7 @@ class Accounts(unittest.TestCase):
         self.assertEqual(world.stint("run", "-p", "hello").returncode, 6)
         self.assertEqual(self.paused(world), ["account:google"])
 
-    def test_a_key_stands_for_one_submission_whatever_its_driver(self):
+    def test_an_idempotency_key_covers_one_submission_with_any_driver(self):
         world = World(self, True)
         first = world.stint("submit", "-p", "hello", "--key", "k").stdout
         self.assertEqual(world.stint("submit", "-p", "hello", "--key", "k").stdout, first)

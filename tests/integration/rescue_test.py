@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What happens to agents whose daemon is killed, whatever they do about it. `rescue_test.py STINT [CLASS…]`
+"""Rescue of agents whose daemon is killed, however they react. `rescue_test.py STINT [CLASS…]`
 
-`STINT_SEED=N` draws the same agents and moments again."""
+`STINT_SEED=N` repeats the same agents and moments."""
 import contextlib
 import os
 import random
@@ -14,7 +14,7 @@ import unittest
 import daemon_support
 from host_support import alive, read, wait_for, write
 
-# How an agent takes a polite signal, and where the process is that works: it writes its mark into a journal for ever.
+# How an agent reacts to a signal, and which process works: it writes its mark into a journal forever.
 AGENT = """\
 manner=$1 way=$2 journal=$3 mark=${4:-$STINT_RUN}
 case $manner in
@@ -34,13 +34,13 @@ esac
 MANNERS = ("plain", "stubborn", "late")
 WAYS = ("itself", "child", "session", "wiped", "wiped_child", "wiped_grandchild")
 MARKED_WAYS = WAYS[:3]
-# A host without cgroups, for one process and all below it.
+# Hides cgroups from one process and its descendants.
 NO_CGROUPS = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', "sh")
 GRACE_S = 5
 
 
 def own_cgroup():
-    """Of cgroup v2, if runs can have theirs below it; else none."""
+    """Our folder in cgroup v2, if runs can create cgroups below it; else none."""
     mounts = [line.split()[4] for line in read("/proc/self/mountinfo").splitlines() if " - cgroup2 " in line]
     path = next((line[3:] for line in read("/proc/self/cgroup").splitlines() if line.startswith("0::")), None)
     folder = mounts[0] + path.rstrip("/") if mounts and path else ""
@@ -59,7 +59,7 @@ class Case(daemon_support.Case):
         self.addCleanup(self.end_workers)
 
     def workers(self):
-        """Processes of agents, whatever they have done to their environment."""
+        """Processes of agents, even with a changed environment."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
@@ -84,12 +84,12 @@ class Case(daemon_support.Case):
 
 class Rescue(Case):
     def one_round(self, draw, cgroups, with_wardens):
-        ways = WAYS if cgroups or not with_wardens else MARKED_WAYS  # else there is nothing by which it could be found
-        # One of each manner: what is most likely to go wrong is in every round.
+        ways = WAYS if cgroups or not with_wardens else MARKED_WAYS  # else they can't be found
+        # One of each kind: the most likely failures are in every round.
         drawn = [(manner, draw.choice(ways)) for manner in MANNERS] + [(draw.choice(MANNERS), draw.choice(ways)) for _ in range(2)]
         delay = draw.choice((0, draw.uniform(0, 1.2)))
         self.note = f"cgroups {cgroups}, wardens killed {with_wardens}, {drawn}, restarted after {delay:.2f} s"
-        before = NO_CGROUPS if own_cgroup() and not cgroups else ()  # where none is delegated, there is nothing to hide
+        before = NO_CGROUPS if own_cgroup() and not cgroups else ()  # where none is delegated, none needs to be hidden
         d = self.serve(before=before)
         runs = [d.submit("any", args={"manner": manner, "way": way}) for manner, way in drawn]
         wait_for(lambda: {f"{run}:1" for run in runs} <= set(self.marks()), 30, "all to work")
@@ -100,7 +100,7 @@ class Rescue(Case):
             d.process.wait()
         killed = time.monotonic()
         time.sleep(delay)
-        # A command that reads waits for no end: a stubborn agent is still in its grace when it has answered.
+        # A command that only reads does not wait for the end: a stubborn agent is still in its grace period when it answers.
         self.read_only("ls", before)
         if not with_wardens and time.monotonic() - killed < GRACE_S - 1:
             self.assertTrue(self.workers(), "it waited for them")
@@ -109,7 +109,7 @@ class Rescue(Case):
         marks = self.marks()
         for run in runs:
             self.assertNotIn(f"{run}:1", marks[marks.index(f"{run}:2"):], "never both at once")
-        # The same, without a daemon that comes after.
+        # The same without a later daemon.
         if with_wardens:
             self.kill_with_wardens(d)
             self.read_only("ls", before)
@@ -119,7 +119,7 @@ class Rescue(Case):
         wait_for(lambda: not self.workers(), 20, "all to be gone")
         if cgroups and not with_wardens:
             wait_for(lambda: not self.cgroups_of(runs), 10, "no cgroup to be left")
-        self.stint("cancel", *runs)  # the next round has its own
+        self.stint("cancel", *runs)  # the next round has its own runs
         return runs
 
     def read_only(self, command, before):
@@ -136,7 +136,7 @@ class Rescue(Case):
             except AssertionError as error:
                 raise AssertionError(f"STINT_SEED={seed}: {self.note}: {error}") from error
             if cgroups and with_wardens:
-                # Those that nobody was left to remove go with the next daemon.
+                # The next daemon removes those that no process was left to remove.
                 d = self.serve("--workers", "0")
                 wait_for(lambda: not self.cgroups_of(runs), 20, f"STINT_SEED={seed}: empty cgroups to be removed")
                 d.close()
@@ -150,7 +150,7 @@ class Rescue(Case):
         self.rounds(cgroups=False)
 
     def begin_stubborn(self):
-        """A daemon that has just come after another one, whose agent does not want to go."""
+        """A daemon that has just replaced a killed one, whose agent resists."""
         d = self.serve()
         run = d.submit("any", args={"manner": "stubborn", "way": "session"})
         wait_for(lambda: f"{run}:1" in self.marks(), 20, "it to work")
@@ -162,7 +162,7 @@ class Rescue(Case):
 
     def test_why_names_the_wait_for_an_earlier_attempt_and_a_cancel_ends_it(self):
         d, run = self.begin_stubborn()
-        if f"{run}:2" not in self.marks():  # a busy machine may be later than the grace
+        if f"{run}:2" not in self.marks():  # a busy machine may be slower than the grace period
             reasons = {each["reason"]: each["detail"] for each in d.get(f"/v1/runs/{run}/why")["reasons"]}
             self.assertTrue("earlier attempt" in reasons.get("ending", "") or f"{run}:2" in self.marks(), reasons)
         status, receipt, _ = d.ask("POST", f"/v1/runs/{run}/cancel", timeout=60)

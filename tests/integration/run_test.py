@@ -68,7 +68,7 @@ class Case(unittest.TestCase):
 
 
 class Command(Case):
-    def test_a_command_gets_prompt_and_arguments_and_its_words_are_shown(self):
+    def test_a_command_gets_prompt_and_arguments_and_its_output_is_shown(self):
         self.agent("greet", 'driver: command\nargs:\n  - {name: who, required: true}\ncommand: ["sh", "-c", "cat; echo; echo for $0", "{{who}}"]\n',
                    "Greet {{who}}.\n")
         self.trust()
@@ -127,7 +127,7 @@ class Command(Case):
         self.assertIn("agent:two: 2 of 2 held by two (pid", event["why"])
         holders[0].send_signal(signal.SIGINT)
         while (event := json.loads(third.stdout.readline()))["event"] == "waiting":
-            pass  # the reason may change once more
+            pass  # the reason may change again
         self.assertEqual(event["event"], "claimed")
         for process in (holders[1], third):
             process.send_signal(signal.SIGTERM)
@@ -135,7 +135,7 @@ class Command(Case):
         holders[0].wait(10)
         self.assertEqual(self.marked(), [])
 
-    def test_several_limits_and_a_limit_that_nobody_defined(self):
+    def test_several_limits_and_an_undefined_limit(self):
         self.command("heavy", "true", more="limits: [{name: gpu, weight: 2}]\n")
         self.trust()
         out = self.b.run("run", "heavy")
@@ -160,21 +160,21 @@ class Command(Case):
         self.assertLess(time.monotonic() - since, 3, "a back-off beyond the budget is not waited for")
         self.assertIn(status, (1, 4))
 
-    def test_everything_that_is_said_comes_out_however_slowly_it_is_read(self):
+    def test_a_slow_reader_gets_all_output(self):
         self.command("flood", "sh", "-c", "seq 1 2000000; echo THE END", more="idle_timeout: 1s\n")
         self.trust()
         everything = "".join(f"{i}\n" for i in range(1, 2_000_001)) + "THE END\n"
         self.assertEqual(self.b.run("run", "flood", timeout=60).stdout == everything, True)
         slow = self.start("flood", "-q")
-        time.sleep(12)  # longer than the warden's lease, and than the agent may be silent
+        time.sleep(12)  # longer than the warden's lease and the agent's idle timeout
         self.assertEqual(slow.stdout.read() == everything, True)
         self.assertEqual(slow.wait(20), 0)
         status, events = self.run_json("flood", timeout=60)
         self.assertEqual((status, "".join(event["text"] for event in events if event["event"] == "text") == everything), (0, True))
         kinds = [event["event"] for event in events]
-        self.assertLess(kinds.index("claimed"), kinds.index("text"), "the attempt is told before its words")
+        self.assertLess(kinds.index("claimed"), kinds.index("text"), "the attempt's event precedes its text")
 
-    def test_ctrl_c_ends_a_run_whose_words_nobody_reads(self):
+    def test_ctrl_c_ends_a_run_with_unread_output(self):
         self.command("flood", "yes", more="")
         self.trust()
         run = self.start("flood", "-q")
@@ -186,7 +186,7 @@ class Command(Case):
         self.assertEqual(run.wait(15), 5)
         self.assertEqual(self.marked(), [])
 
-    def test_a_closed_reader_of_our_output_ends_nothing_badly(self):
+    def test_closing_our_output_is_harmless(self):
         self.command("talk", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 0.05; done")
         self.trust()
         out = subprocess.run(f"{STINT} run talk | head -1", shell=True, env=self.b.env, cwd=self.project, capture_output=True, text=True, timeout=20)
@@ -199,7 +199,7 @@ class Command(Case):
         runs = [self.start("homely", "-q") for _ in range(2)]
         homes = sorted(run.communicate(timeout=15)[0].strip() for run in runs)
         self.assertEqual([home.split("/")[-2:] for home in homes], [["homely", "0"], ["homely", "1"]])
-        for home in homes:  # not in the checkout, which could bring them filled
+        for home in homes:  # not in the checkout, which could contain prepared ones
             self.assertTrue(home.startswith(f"{self.b.env['XDG_STATE_HOME']}/stint/homes/"), home)
 
     def test_memory_is_bounded_where_cgroups_allow(self):
@@ -223,7 +223,7 @@ class Command(Case):
 
 
 class StandIn(Case):
-    """The dialect of Claude, a process that misbehaves."""
+    """The dialect of Claude, with a process that misbehaves."""
 
     def play(self, **plan):
         plan.setdefault("stream", str(STREAMS / "success.jsonl"))
@@ -237,7 +237,7 @@ class StandIn(Case):
             self.skipTest(f"no stream {STREAMS / 'success.jsonl'}: {sorted(os.listdir(STREAMS))[:5]}")
 
     def is_up(self):
-        """The report is whole: a file that exists may still be empty."""
+        """Whether the report is complete: an existing file may still be empty."""
         return os.path.exists(f"{self.b.home}/report") and read(f"{self.b.home}/report").endswith("\n")
 
     def pids(self):
@@ -253,7 +253,7 @@ class StandIn(Case):
         self.assertGreater(result["usage"]["tokens"], 0)
         self.assertTrue(result["text"])
 
-    def test_a_secret_in_what_was_denied_is_not_told(self):
+    def test_a_secret_in_a_denied_call_is_masked(self):
         secret = "sk-very-secret-1"
         self.b.env["SOME_API_KEY"] = secret
         lines = [json.loads(line) for line in read(str(STREAMS / "denied.jsonl")).splitlines()]
@@ -270,11 +270,11 @@ class StandIn(Case):
             self.assertNotIn(secret, seen)
 
     def driven_by(self, driver, stream, *words, **plan):
-        """The words for a run of another dialect's stream."""
+        """The arguments for a run with the stream of another dialect."""
         self.play(stream=str(STREAMS.parent / driver / f"{stream}.jsonl"), stdin="all", **plan)
         return ["-p", "hello", "--program", str(STAND_IN), "--driver", driver, *words]
 
-    def test_tokens_that_come_without_a_cost_cost_what_the_settings_say(self):
+    def test_tokens_without_a_cost_are_priced_by_the_settings(self):
         write(f"{self.project}/stint.toml", '[models.codex.price]\ninput = 2\noutput = 8\n')
         self.trust()
         status, events = self.run_json(*self.driven_by("codex", "success"))
@@ -284,10 +284,10 @@ class StandIn(Case):
         today = json.loads(self.b.run("status", "--json").stdout)
         self.assertEqual(today["cost_today_micros"], usage["cost_micros"], "so that cost_per_day counts it")
 
-    def test_a_budget_that_can_not_be_held_is_refused(self):
+    def test_a_budget_that_can_not_be_enforced_is_refused(self):
         self.trust()
-        for words, part in ((["gemini", "success", "--tokens", "1000"], "a budget of tokens can't be held for gemini"),
-                            (["gemini", "success", "--cost", "1"], "a budget of cost can't be held for gemini"),
+        for words, part in ((["gemini", "success", "--tokens", "1000"], "a token budget can't be enforced for gemini"),
+                            (["gemini", "success", "--cost", "1"], "a cost budget can't be enforced for gemini"),
                             (["codex", "success", "--cost", "1"], "models.codex")):
             out = self.b.run("run", *self.driven_by(*words))
             self.assertEqual(out.returncode, 2, out.stderr)
@@ -295,11 +295,11 @@ class StandIn(Case):
         self.assertFalse(os.path.exists(f"{self.b.home}/report"), "nothing was started")
         write(f"{self.project}/stint.toml", "[budget]\ncost_per_day = 5\n")
         self.trust()
-        self.assertIn("budget.cost_per_day can't count gemini", self.b.run("submit", "-p", "hello", "--driver", "gemini").stderr)
+        self.assertIn("budget.cost_per_day can't be enforced for gemini", self.b.run("submit", "-p", "hello", "--driver", "gemini").stderr)
         status, events = self.run_json(*self.play())
         self.assertEqual(status, 0, events[-1])
 
-    def test_a_budget_of_tokens_is_handed_to_codex_which_ends_by_it(self):
+    def test_a_token_budget_is_passed_to_codex_which_enforces_it(self):
         self.trust()
         status, events = self.run_json(*self.driven_by("codex", "budget_reached", "--tokens", "12000", exit=1))
         self.assertEqual((status, events[-1]["state"]), (4, "expired"), events[-1])
@@ -307,7 +307,7 @@ class StandIn(Case):
         arguments = json.loads(read(f"{self.b.home}/report").splitlines()[-1])["arguments"]
         self.assertTrue(any("rollout_budget" in word and "limit_tokens=12000" in word for word in arguments), arguments)
 
-    def test_the_text_of_gemini_comes_as_it_was_sent(self):
+    def test_the_text_of_gemini_is_unchanged(self):
         self.trust()
         out = self.b.run("run", *self.driven_by("gemini", "half_stream_once"), "-q")
         self.assertEqual(out.stdout, "I have read it twice, slowly. It is \n", out.stderr)
@@ -316,15 +316,15 @@ class StandIn(Case):
         plan = self.play(stream=str(STREAMS / "server_error.jsonl"), exit=1, once=f"{self.b.home}/once", again={"hang_after": 0, "lines": []})
         status, events = self.run_json(*plan, "--time", "12s", timeout=60)
         self.assertEqual((status, events[-1]["state"]), (4, "expired"), events[-1])
-        self.assertRegex(events[-1]["message"], "time is used up.*the error before that: API Error")
+        self.assertRegex(events[-1]["message"], "time is used up.*previous error: API Error")
 
-    def test_what_it_leaves_behind_is_ended_also_if_it_holds_the_pipes(self):
+    def test_leftover_processes_are_ended_even_if_they_hold_the_pipes(self):
         status, events = self.run_json(*self.play(children=2, escapees=3, ignore=["TERM", "INT"], linger=30))
         self.assertEqual(status, 0, events[-1])
         self.assertEqual([p for p in self.pids() if alive(p)], [])
         self.assertEqual(self.marked(), [])
 
-    def test_a_stall_is_seen_and_ended_and_cpu_time_is_life(self):
+    def test_a_stall_is_detected_and_cpu_time_counts_as_progress(self):
         self.agent("quiet", "idle_timeout: 700ms\non_crash: doubt\n")
         self.play(hang_after=1, ignore=["TERM"])
         out = self.b.run("run", "quiet", "--program", str(STAND_IN), timeout=40)
@@ -333,12 +333,12 @@ class StandIn(Case):
         self.play(busy_after=1)
         busy = self.start("quiet", "--program", str(STAND_IN))
         time.sleep(2.5)
-        self.assertIsNone(busy.poll(), "it used CPU time")
+        self.assertIsNone(busy.poll(), "CPU time counts as progress")
         busy.send_signal(signal.SIGINT)
         busy.wait(20)
         self.assertEqual(self.marked(), [])
 
-    def test_ctrl_c_ends_politely_and_twice_hurries(self):
+    def test_ctrl_c_ends_gracefully_and_twice_at_once(self):
         run = self.start(*self.play(hang_after=1))
         wait_for(self.is_up, 5, "it to be up")
         run.send_signal(signal.SIGINT)
@@ -352,7 +352,7 @@ class StandIn(Case):
         time.sleep(0.3)
         run.send_signal(signal.SIGINT)
         self.assertEqual(run.wait(15), 5)
-        self.assertLess(time.monotonic() - since, 2.5, "the second one hurries")
+        self.assertLess(time.monotonic() - since, 2.5, "the second one ends it at once")
         self.assertEqual([p for p in self.pids() if alive(p)], [])
 
     def test_floods_and_huge_lines_are_bounded(self):
@@ -406,17 +406,17 @@ class Claude(Case):
         self.assertEqual(events[-1]["attempts"], 2)
         status, events = self.run_json(*self.ask("@provider: fault=401\nSay it."), "--attempts", "3", timeout=60)
         self.assertEqual((status, events[-1]["state"], events[-1]["attempts"]), (6, "parked", 0), "an expired login waits for a person")
-        self.assertEqual(self.b.run("resume", "account:anthropic").returncode, 0, "nothing begins before somebody says so")
+        self.assertEqual(self.b.run("resume", "account:anthropic").returncode, 0, "nothing starts before `resume`")
         status, events = self.run_json(*self.ask("@provider: fault=400\nSay it."), "--attempts", "3", timeout=60)
-        self.assertEqual((status, events[-1]["attempts"]), (1, 1), "what can't help is not repeated")
+        self.assertEqual((status, events[-1]["attempts"]), (1, 1), "a final error is not retried")
 
-    def test_cancel_in_mid_stream_is_seen_by_the_provider(self):
+    def test_cancel_in_mid_stream_closes_the_provider_connection(self):
         run = self.start(*self.ask("@provider: tokens=3000 rate=30/s\nTalk."))
         wait_for(lambda: self.stats()["active"] == 1, 30, "the stream")
         time.sleep(1)
         run.send_signal(signal.SIGINT)
         self.assertEqual(run.wait(20), 5)
-        stats = wait_for(lambda: self.stats()["active"] == 0 and self.stats(), 5, "the provider to see it")
+        stats = wait_for(lambda: self.stats()["active"] == 0 and self.stats(), 5, "the provider to notice")
         self.assertEqual((stats["streams_closed_early"], stats["tokens_after_gone"]), (1, 0))
         self.assertEqual(self.marked(), [])
 

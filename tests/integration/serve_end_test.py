@@ -18,13 +18,13 @@ from host_support import read, wait_for, write
 class Drain(daemon_support.Case):
     settings = "[pool]\nworkers = 6\nautoscale = false\ndrain = \"3s\"\n"
 
-    def test_what_runs_may_finish_and_the_rest_is_handed_back(self):
+    def test_a_drain_finishes_running_runs_and_hands_back_the_rest(self):
         self.agent("careful", 'command: [sleep, "60"]\n', on_crash="doubt")
         d = self.serve()
         short, long, doubtful = d.submit("slow", args={"seconds": "1.5"}), d.submit("slow"), d.submit("careful")
         wait_for(lambda: all(d.run(run)["state"] == "running" for run in (short, long, doubtful)), 10, "all to run")
         d.process.send_signal(signal.SIGTERM)
-        wait_for(lambda: d.ask("GET", "/readyz")[0] == 503, 5, "it to say so")
+        wait_for(lambda: d.ask("GET", "/readyz")[0] == 503, 5, "the 503")
         status, body, headers = d.ask("POST", "/v1/runs", {"agent": "quick"})
         self.assertEqual((status, "Retry-After" in headers, "draining" in body["detail"]), (503, True, True))
         self.assertEqual(d.process.wait(20), 0)
@@ -35,11 +35,11 @@ class Drain(daemon_support.Case):
         d = self.serve()
         self.assertEqual(d.run(short)["state"], "succeeded")
         self.assertEqual(d.run(doubtful)["state"], "in_doubt")
-        wait_for(lambda: d.run(long)["state"] == "running", 5, "it to be carried on")
-        self.assertEqual(d.run(long)["attempt"], 1, "it cost no attempt")
+        wait_for(lambda: d.run(long)["state"] == "running", 5, "it to continue")
+        self.assertEqual(d.run(long)["attempt"], 1, "it used no attempt")
         self.assertEqual(d.ask("POST", f"/v1/runs/{doubtful}/resolve", {"as": "done"})[1]["state"], "succeeded")
 
-    def test_who_waits_while_it_drains_is_told_where_the_run_is(self):
+    def test_a_waiting_client_gets_the_location_of_its_run_during_a_drain(self):
         write(f"{self.project}/stint.toml", 'default_agent = "asked"\n')
         self.agent("asked", 'command: [sleep, "60"]\nargs:\n  - {name: query}\n')
         d = self.serve()
@@ -53,26 +53,26 @@ class Drain(daemon_support.Case):
         followed = []
         threads.append(threading.Thread(target=lambda: followed.extend(d.events("/v1/events", seconds=30))))
         threads[-1].start()
-        wait_for(lambda: 'stint_http_streams 1' in d.get("/metrics"), 5, "one who follows")
+        wait_for(lambda: 'stint_http_streams 1' in d.get("/metrics"), 5, "one subscriber")
         self.assertFalse(d.get("/v1/pool")["draining"])
         status, body, _ = d.ask("POST", "/v1/pool/drain", {"timeout_ms": 2000})
         since = time.monotonic()
         self.assertEqual((status, body["draining"]), (202, True))
         for again in (None, {"timeout_ms": 60000}):
-            self.assertTrue(d.ask("POST", "/v1/pool/drain", again)[1]["draining"], "to ask again does not hurry")
+            self.assertTrue(d.ask("POST", "/v1/pool/drain", again)[1]["draining"], "a repeated request does not hurry")
         self.assertTrue(d.get("/v1/pool")["draining"])
         for thread in threads:
             thread.join(20)
         self.assertGreater(time.monotonic() - since, 1.9)
         self.assertEqual(d.process.wait(20), 0)
-        self.assertLess(time.monotonic() - since, 5, "nobody is waited for in vain")
+        self.assertLess(time.monotonic() - since, 5, "the daemon does not wait for subscribers")
         for name, run in ids.items():
             status, body, headers = answers[name]
             self.assertEqual((status, headers["Location"], "Retry-After" in headers), (202, f"/v1/runs/{run}", True), answers)
             self.assertIn(run, body["detail" if name == "long" else "error"])
-        self.assertEqual(followed[-1]["event"], "hand_back", "and who follows reads a whole stream")
+        self.assertEqual(followed[-1]["event"], "hand_back", "and a subscriber gets the complete stream")
 
-    def test_a_drain_by_request_hurries_if_it_says_so(self):
+    def test_a_drain_by_request_can_hurry(self):
         write(f"{self.project}/stint.toml", "[pool]\ndrain = \"60s\"\n")
         d = self.serve()
         run = d.submit("slow")
@@ -100,7 +100,7 @@ class Drain(daemon_support.Case):
             self.assertLess(time.monotonic() - since, most)
             wait_for(lambda: not self.marked(), 8, "its processes to be gone")
 
-    def test_agents_have_the_descriptors_that_the_daemon_was_given(self):
+    def test_agents_inherit_the_original_descriptor_limit(self):
         self.agent("limits", 'command: [sh, -c, "ulimit -Sn"]\n')
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
@@ -109,15 +109,15 @@ class Drain(daemon_support.Case):
         self.assertEqual(d.wait(d.submit("limits"))["result"], "512")
         self.assertIn(f"{hard}", re.search("Max open files.*", read(f"/proc/{d.process.pid}/limits")).group().split()[3])
 
-    def test_a_checkout_that_comes_to_be_trusted_needs_no_more(self):
+    def test_a_newly_trusted_checkout_needs_no_restart(self):
         d = daemon_support.Daemon(self.b, self.project)
         self.addCleanup(d.close)
         self.assertEqual(d.ask("POST", "/v1/runs", {"agent": "quick"})[0], 403)
         self.stint("trust")
-        run = wait_for(lambda: d.ask("POST", "/v1/runs", {"agent": "quick"})[1].get("id"), 5, "the daemon to hear of it")
+        run = wait_for(lambda: d.ask("POST", "/v1/runs", {"agent": "quick"})[1].get("id"), 5, "the daemon to notice")
         self.assertEqual(d.wait(run)["state"], "succeeded")
         self.stint("trust", "--revoke")
-        wait_for(lambda: d.ask("POST", "/v1/runs", {"agent": "quick"})[0] == 403, 5, "the daemon to hear of that")
+        wait_for(lambda: d.ask("POST", "/v1/runs", {"agent": "quick"})[0] == 403, 5, "the daemon to notice")
 
     def test_a_reload_loses_nothing(self):
         d = self.serve()
@@ -131,11 +131,11 @@ class Drain(daemon_support.Case):
         self.assertEqual(d.wait(run)["state"], "succeeded")
         write(f"{self.project}/stint.toml", "[pool\n")
         d.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: any("not reloaded" in line for line in d.errors), 5, "it to say what is wrong")
+        wait_for(lambda: any("not reloaded" in line for line in d.errors), 5, "the line in the log")
         self.assertEqual(d.wait(d.submit("quick"))["state"], "succeeded")
 
 
-    def test_an_agent_whose_file_breaks_stays_as_it_was_and_one_that_is_deleted_ends_what_it_has(self):
+    def test_a_broken_agent_file_keeps_the_old_agent_and_a_deleted_one_finishes_its_runs(self):
         self.agent("held", 'max_concurrency: 1\ncommand: [sh, -c, "sleep ${0}; echo done", "{{seconds}}"]\nargs:\n  - {name: seconds, default: "0"}\n')
         d = self.serve()
         first, second = d.submit("held", args={"seconds": "2"}), d.submit("held")
@@ -145,15 +145,15 @@ class Drain(daemon_support.Case):
         for _ in range(2):
             d.errors.clear()
             d.process.send_signal(signal.SIGHUP)
-            wait_for(lambda: any("reloaded" in line for line in d.errors), 5, "it to read them again")
+            wait_for(lambda: any("reloaded" in line for line in d.errors), 5, "the reload")
             self.assertEqual(d.ask("POST", "/v1/runs", {"agent": "held"})[0], 404)
             self.assertNotIn("held", [agent["name"] for agent in d.get("/v1/agents")["agents"]])
-            self.assertRegex("".join(d.errors), "file is broken: kept as it was agent=quick")
+            self.assertRegex("".join(d.errors), "agent file has errors: keeping the agent as it was agent=quick")
         self.assertEqual(d.wait(d.submit("quick", args={"what": "still"}))["result"], "said still")
         for run in (first, second):
             self.assertEqual((d.wait(run)["state"], d.run(run)["result"]), ("succeeded", "done"))
 
-    def test_runs_of_an_agent_that_may_not_run_any_more_wait_with_a_reason(self):
+    def test_runs_of_an_agent_that_lost_its_trust_wait_with_a_reason(self):
         d = self.serve("--workers", "0")
         run = d.submit("quick")
         self.stint("trust", "--revoke")
@@ -166,14 +166,14 @@ class Drain(daemon_support.Case):
         os.remove(f"{self.project}/.stint/agents/quick.md")
         d = self.serve()
         self.assertIn({"reason": "agent"}, d.get(f"/v1/runs/{run}/why")["reasons"])
-        self.assertIn("this daemon has no file of its agent", self.stint("why", run))
+        self.assertIn("this daemon has no file for its agent", self.stint("why", run))
         self.agent("quick", "command: [echo, back]\n")
         d.process.send_signal(signal.SIGHUP)
         self.assertEqual(d.wait(run)["result"], "back")
 
 
 class Deleted(daemon_support.Case):
-    def test_a_checkout_that_is_deleted_under_a_daemon_is_named_and_not_made_again(self):
+    def test_a_deleted_checkout_is_named_and_not_recreated(self):
         self.agent("capped", "max_concurrency: 1\ncommand: [sleep, '60']\n")
         d = self.serve(env={"STINT_STORE": "memory"})
         os.rename(self.project, f"{self.b.home}/elsewhere")
@@ -184,14 +184,14 @@ class Deleted(daemon_support.Case):
             self.assertIn({"reason": "shortage", "shortage": {"kind": "checkout", "path": os.path.realpath(self.project)}}, reasons)
         self.assertFalse(os.path.exists(self.project))
         os.rename(f"{self.b.home}/elsewhere", self.project)
-        self.assertEqual(d.wait(runs[1])["state"], "succeeded", "when it is there again, they go on")
+        self.assertEqual(d.wait(runs[1])["state"], "succeeded", "when the checkout is back, they continue")
 
 
 class Death(daemon_support.Case):
     settings = "[pool]\nworkers = 50\nautoscale = false\n"
 
     def test_fifty_runs_survive_the_death_of_their_daemon(self):
-        """No agent process survives a second, and after the restart every run is where `on_crash` says."""
+        """No agent process survives a second, and after the restart every run is in the state that `on_crash` demands."""
         self.agent("again", 'command: [sh, -c, "sleep 300 & setsid sleep 300 & wait"]\n')
         self.agent("doubtful", 'command: [sleep, "300"]\n', on_crash="doubt")
         d = self.serve()
@@ -207,8 +207,8 @@ class Death(daemon_support.Case):
         for run, state in d.states().items():
             self.assertEqual(state, "queued" if runs[run] == "again" else "in_doubt")
 
-    def test_a_daemon_that_is_killed_while_its_cli_starts_leaves_no_doubt(self):
-        """The id of the conversation was chosen and kept before: nothing was asked in it, so the run begins anew."""
+    def test_a_kill_during_the_start_of_a_cli_does_not_park_the_run_in_doubt(self):
+        """The id of the conversation was stored before the start: it has no messages yet, so the run starts over."""
         streams = pathlib.Path(__file__).resolve().parent.parent / "streams" / "claude"
         os.makedirs(f"{self.b.home}/bin")
         write(f"{self.b.home}/bin/claude", f"""#!{sys.executable}
@@ -239,7 +239,7 @@ sys.exit(1 if starts == 2 else 0)
         self.assertEqual(second, first.replace("--session-id=", "--resume="))
         self.assertTrue(third.startswith("--session-id=") and third != first, starts())
 
-    def test_why_says_that_a_cli_waits_for_the_network(self):
+    def test_why_names_a_cli_that_waits_for_the_network(self):
         os.makedirs(f"{self.b.home}/bin")
         write(f"{self.b.home}/bin/claude", """#!/bin/sh
 echo '{"type":"system","subtype":"init","session_id":"s"}'
@@ -253,7 +253,7 @@ exec sleep 300
         run = d.submit("asks")
         wait_for(lambda: "waits for the network" in self.stint("why", run), 20, "the reason")
 
-    def test_where_the_runs_of_a_frozen_daemon_go_is_said_by_on_crash(self):
+    def test_on_crash_decides_the_runs_of_a_frozen_daemon(self):
         self.agent("again", 'command: [sleep, "300"]\n')
         self.agent("once", 'command: [sleep, "300"]\n', on_crash="doubt")
         d = self.serve()
@@ -268,7 +268,7 @@ exec sleep 300
         wait_for(lambda: d.run(again)["state"] == "running" and d.run(again)["fence"] == 2, 20, "it to run again")
 
     def begin_writers(self):
-        """A daemon, and the runs of two agents that write their mark into a journal again and again."""
+        """A daemon, and the runs of two agents that write their marks into a journal repeatedly."""
         self.journal = f"{self.project}/journal"
         write(self.journal, "")
         for name, on_crash in (("again", "rerun"), ("once", "doubt")):
@@ -278,10 +278,10 @@ exec sleep 300
         wait_for(lambda: {f"{again}:1", f"{once}:1"} <= set(read(self.journal).split()), 10, "both to work")
         return d, again, once
 
-    def test_what_outlives_daemon_and_warden_is_ended_before_its_run_begins_again(self):
+    def test_processes_that_outlive_daemon_and_warden_are_ended_before_their_run_restarts(self):
         d, again, once = self.begin_writers()
         self.kill_with_wardens(d)
-        self.assertTrue(self.marked(), "somebody works on")
+        self.assertTrue(self.marked(), "a process still works")
         d = self.serve()
         wait_for(lambda: f"{again}:2" in read(self.journal), 15, "it to begin again")
         wait_for(lambda: d.run(once)["state"] == "in_doubt", 5, "the doubt")
@@ -291,15 +291,15 @@ exec sleep 300
         self.assertEqual(d.ask("POST", f"/v1/runs/{again}/cancel")[1]["state"], "cancelled")
         self.assertEqual(self.marked(), [])
 
-    def test_a_cancel_without_a_daemon_ends_what_outlived_it(self):
+    def test_a_cancel_without_a_daemon_ends_leftover_processes(self):
         d, again, once = self.begin_writers()
         self.kill_with_wardens(d)
-        self.assertTrue(self.marked(), "somebody works on")
+        self.assertTrue(self.marked(), "a process still works")
         self.stint("cancel", again)
         self.stint("cancel", once, status=6)
         self.assertEqual(self.marked(), [])
 
-    def test_a_stint_run_is_found_by_the_daemon_that_comes_after(self):
+    def test_a_daemon_rescues_the_run_of_a_killed_stint_run(self):
         self.stint("trust")
         self.b.folder = self.project
         run = self.b.start("run", "slow", stdout=subprocess.DEVNULL)

@@ -19,7 +19,7 @@ class Logs(daemon_support.Case):
     TRACE = "0af7651916cd43dd8448eb211c80319c"
     speakers = 0
 
-    def test_lines_for_programs_have_run_attempt_and_trace_and_no_secret(self):
+    def test_json_log_lines_have_run_attempt_and_trace_and_no_secret(self):
         self.agent("teller", 'command: [sh, -c, "echo key $SOME_API_KEY; echo token $STINT_TOKEN; echo $TRACEPARENT; echo $SOME_API_KEY >&2; exit ${0}", "{{status}}"]\nargs:\n  - {name: status, default: "0"}\n')
         d = self.serve("--log", "json", env={"SOME_API_KEY": "sk-very-secret-1"})
         header = {"traceparent": f"00-{self.TRACE}-b7ad6b7169203331-01"}
@@ -44,14 +44,14 @@ class Logs(daemon_support.Case):
 
     def output_of(self, d, command):
         self.speakers += 1
-        name = f"speaker{self.speakers}"  # an agent of its own: the daemon may still know the old file of an earlier one
+        name = f"speaker{self.speakers}"  # a new agent: the daemon may still have the old file of an earlier one
         self.agent(name, f"command: {json.dumps(['sh', '-c', command])}\n")
         d.process.send_signal(signal.SIGHUP)
         run = wait_for(lambda: d.ask("POST", "/v1/runs", {"agent": name})[1].get("id"), 5, "the new agent")
         self.assertEqual(d.wait(run, 60)["state"], "succeeded")
         return run, d.get(f"/v1/runs/{run}/output")
 
-    def test_of_a_flood_both_ends_are_kept_and_nothing_is_miscounted(self):
+    def test_a_flood_keeps_both_ends_of_the_output_and_exact_counts(self):
         d = self.serve()
         run, output = self.output_of(d, "seq 1 2000000; echo THE END")
         whole = sum(len(str(i)) + 1 for i in range(1, 2_000_001)) + len("THE END\n")
@@ -60,20 +60,20 @@ class Logs(daemon_support.Case):
         first = d.get(f"/v1/runs/{run}/output?from=2")
         behind = d.get(f"/v1/runs/{run}/output?from={first['next']}")
         self.assertEqual((first["text"], behind["text"]), (output["head"][2:], output["tail"]))
-        self.assertEqual(behind["offset"] - first["next"], output["left_out"], "the offset says what is missing")
+        self.assertEqual(behind["offset"] - first["next"], output["left_out"], "the offset shows what is missing")
         self.assertTrue(output["tail"].endswith("1999999\n2000000\nTHE END\n"), output["tail"][-100:])
         self.assertEqual((len(output["head"]), len(output["tail"])), (64 << 10, 192 << 10))
         piped = subprocess.run([daemon_support.STINT, "logs", run], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=60)
         self.assertEqual(piped.stdout, output["head"] + output["tail"])
         self.assertIn(f"… {output['left_out']} bytes left out …", piped.stderr)
 
-    def test_who_follows_a_flood_hears_how_much_he_missed(self):
+    def test_a_subscriber_of_a_flood_gets_the_number_of_dropped_bytes(self):
         self.agent("flood", "command: [sh, -c, 'seq 1 2000000; echo THE END']\n")
         self.serve()
         said = subprocess.run([daemon_support.STINT, "run", "-q", "flood"], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=60)
         self.assertEqual(said.returncode, 0, said.stderr)
         whole = sum(len(str(i)) + 1 for i in range(1, 2_000_001)) + len("THE END\n")
-        missed = sum(int(count) for count in re.findall("([0-9]+) bytes of its output are left out", said.stderr))
+        missed = sum(int(count) for count in re.findall("([0-9]+) bytes of output left out", said.stderr))
         self.assertEqual(len(said.stdout) + missed, whole, said.stderr)
         self.assertTrue(said.stdout.endswith("2000000\nTHE END\n"))
 
@@ -86,7 +86,7 @@ class Logs(daemon_support.Case):
         raw = subprocess.run([daemon_support.STINT, "logs", "--raw", run], cwd=self.project, env=self.b.env, capture_output=True, timeout=20)
         self.assertEqual(raw.stdout, b"a\r\nabc")
 
-    def test_a_reader_who_sleeps_holds_up_nobody(self):
+    def test_a_stalled_reader_does_not_delay_others(self):
         reader, writer = os.pipe()
         d = self.serve()
         d.close()
@@ -104,7 +104,7 @@ class Logs(daemon_support.Case):
                 last = run
             self.assertEqual(d.wait(last, 60)["state"], "succeeded")
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(20), 0, "nor does it keep it from leaving")
+        self.assertEqual(process.wait(20), 0, "and it does not block the exit")
 
 
 class FullDisk(daemon_support.Case):
@@ -119,7 +119,7 @@ class FullDisk(daemon_support.Case):
         self.addCleanup(subprocess.run, ["umount", "-l", place], check=True)
         self.ballast = f"{place}/ballast"
 
-    def test_a_full_disk_is_said_once_and_not_called_ready(self):
+    def test_a_full_disk_is_logged_once_and_not_ready(self):
         d = self.serve()
         self.assertEqual(d.ask("GET", "/readyz")[:2], (200, "serving\n"))
         run = d.submit("slow", args={"seconds": "2"})
@@ -127,13 +127,13 @@ class FullDisk(daemon_support.Case):
         with contextlib.suppress(OSError), open(self.ballast, "wb", buffering=0) as file:
             while True:
                 file.write(bytes(4096))
-        status, body = wait_for(lambda: (lambda answer: answer if answer[0] == 503 else None)(d.ask("GET", "/readyz")[:2]), 20, "it to say so")
+        status, body = wait_for(lambda: (lambda answer: answer if answer[0] == 503 else None)(d.ask("GET", "/readyz")[:2]), 20, "the 503")
         self.assertIn("full", body)
-        time.sleep(3)  # it is tried several times
+        time.sleep(3)  # several retries
         self.assertEqual(len([line for line in d.errors if "store can't be used" in line and "full" in line]), 1, d.errors)
         os.remove(self.ballast)
-        self.assertEqual(d.wait(run)["state"], "succeeded", "what has ended is told until it is taken")
-        wait_for(lambda: d.ask("GET", "/readyz")[0] == 200, 5, "it to be well again")
+        self.assertEqual(d.wait(run)["state"], "succeeded", "a settlement is retried until the store accepts it")
+        wait_for(lambda: d.ask("GET", "/readyz")[0] == 200, 5, "readiness")
         again = lambda: [line for line in d.errors if "store can be used again" in line]
         wait_for(again, 10, "the line in the log")
         self.assertEqual(len(again()), 1, d.errors)
@@ -155,17 +155,17 @@ class FullDisk(daemon_support.Case):
         self.addCleanup(filler.join)
 
     def chat(self):
-        """A daemon with a run that prints, on a disk that has become full."""
+        """A daemon with a run that prints, on a full disk."""
         self.agent("chatty", 'command: [sh, -c, "yes some words that somebody might want to read"]\n')
         d = self.serve()
         run = d.submit("chatty")
         wait_for(lambda: d.run(run)["state"] == "running" and self.marked(), 10, "it to run")
         self.fill()
-        wait_for(lambda: d.ask("GET", "/readyz")[0] == 503 and self.fill() is None, 20, "it to say so")
+        wait_for(lambda: d.ask("GET", "/readyz")[0] == 503 and self.fill() is None, 20, "the 503")
         return d, run
 
-    def test_a_submit_to_a_full_store_fails_and_says_why(self):
-        """It is no budget that ended (4), and no refusal of a daemon (3)."""
+    def test_a_submit_to_a_full_store_fails_with_the_reason(self):
+        """Neither a used-up budget (4) nor a refusal of a daemon (3)."""
         self.stint("trust")
         self.stint("submit", "quick")
         self.fill()
@@ -173,7 +173,7 @@ class FullDisk(daemon_support.Case):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("no space left", done.stderr)
 
-    def test_while_an_agent_prints_it_is_said_and_a_cancel_ends_it(self):
+    def test_while_an_agent_prints_it_is_logged_and_a_cancel_ends_it(self):
         d, run = self.chat()
         self.assertIn("full", d.ask("GET", "/readyz")[1])
         self.assertIn("full", json.dumps(d.get(f"/v1/runs/{run}/why")))
@@ -183,7 +183,7 @@ class FullDisk(daemon_support.Case):
         self.assertIn("record", answer["detail"])
         self.assertIn("Retry-After", headers)
         os.remove(self.ballast)
-        self.assertEqual(d.wait(run)["state"], "cancelled", "it is recorded when it can be")
+        self.assertEqual(d.wait(run)["state"], "cancelled", "recorded once there is room")
         self.assertEqual(d.end(), 0)
 
     def test_a_run_in_the_foreground_is_ended_by_a_signal(self):
@@ -196,27 +196,27 @@ class FullDisk(daemon_support.Case):
         self.keep_full(process)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(40), 1)
-        self.assertIn("the store can't record it yet", process.stderr.read())
+        self.assertIn("the store can't record that yet", process.stderr.read())
         self.assertEqual(self.marked(), [])
 
-    def test_while_an_agent_prints_the_daemon_leaves_when_it_is_told_to(self):
+    def test_while_an_agent_prints_the_daemon_stops_on_a_signal(self):
         d, run = self.chat()
         began = time.monotonic()
         self.assertEqual(d.end(40), 1, d.errors)
         self.assertLess(time.monotonic() - began, 30)
         self.assertEqual(self.marked(), [])
         self.assertRegex("".join(d.errors), "not_recorded=1")
-        self.assertRegex("".join(d.errors), "stint: how 1 of its runs ended could not be stored: .*full")
+        self.assertRegex("".join(d.errors), "stint: the outcome of 1 run could not be stored: .*full")
         os.remove(self.ballast)
         d = self.serve()
-        wait_for(lambda: d.run(run)["state"] == "running" and d.run(run).get("lost") == 1, 10, "it to be taken up again")
+        wait_for(lambda: d.run(run)["state"] == "running" and d.run(run).get("lost") == 1, 10, "it to be rescued")
         self.assertEqual(d.ask("POST", f"/v1/runs/{run}/cancel")[0], 200)
 
 
 class Moved(daemon_support.Case):
-    """The files of the store go away under a daemon."""
+    """The files of the store disappear while a daemon runs."""
 
-    def test_what_can_not_be_kept_is_not_accepted(self):
+    def test_a_run_that_can_not_be_stored_is_not_accepted(self):
         d = self.serve()
         before = d.wait(d.submit("quick"))["id"]
         place = f"{self.project}/.git/stint/stint.db"
@@ -225,18 +225,18 @@ class Moved(daemon_support.Case):
             status, answer, _ = d.ask("POST", "/v1/runs", {"agent": "quick"})
             self.assertEqual(status, 503, answer)
             self.assertIn(f"stint.db{name} was deleted or moved", answer["detail"])
-            wait_for(lambda: f"stint.db{name} was deleted" in d.ask("GET", "/readyz")[1], 10, "it to say so")
+            wait_for(lambda: f"stint.db{name} was deleted" in d.ask("GET", "/readyz")[1], 10, "the 503")
             self.assertEqual(d.ask("GET", "/readyz")[0], 503)
             os.rename(f"{place}{name}.away", place + name)
             self.assertEqual(d.wait(d.submit("quick"))["state"], "succeeded")
-            wait_for(lambda: d.ask("GET", "/readyz")[0] == 200, 10, "it to be well again")
+            wait_for(lambda: d.ask("GET", "/readyz")[0] == 200, 10, "readiness")
         self.assertEqual(len([line for line in d.errors if "store can't be used" in line]), 1, "once a minute")
         os.remove(place)
         self.assertEqual(d.ask("POST", "/v1/runs", {"agent": "quick"})[0], 503)
-        self.assertEqual(d.run(before)["state"], "succeeded", "what is there can be read")
+        self.assertEqual(d.run(before)["state"], "succeeded", "stored runs can be read")
         self.assertEqual(d.end(), 0)
         d = self.serve()
-        self.assertEqual(d.states(), {}, "a new one was begun")
+        self.assertEqual(d.states(), {}, "a new store was created")
         self.assertEqual(d.wait(d.submit("quick"))["state"], "succeeded")
 
 

@@ -19,12 +19,12 @@ from host_support import read, wait_for, write
 
 
 def mismatches(value, schema, schemas, where="$"):
-    """What of `value` is not as `schema` says: the part of JSON Schema that the document uses."""
+    """Differences of `value` from `schema`: the part of JSON Schema that the document uses."""
     if "$ref" in schema:
         schema = schemas[schema["$ref"].rsplit("/", 1)[1]]
     if "anyOf" in schema:
         if all(list(mismatches(value, each, schemas, where)) for each in schema["anyOf"]):
-            yield f"{where}: none of the shapes fits"
+            yield f"{where}: no alternative matches"
         return
     kinds = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict, "array": list, "null": type(None)}
     wanted = schema.get("type")
@@ -36,7 +36,7 @@ def mismatches(value, schema, schemas, where="$"):
     if "enum" in schema and value not in schema["enum"]:
         yield f"{where}: {value!r} is not in {schema['enum']}"
     if isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
-        yield f"{where}: {value!r} is not like {schema['pattern']}"
+        yield f"{where}: {value!r} does not match {schema['pattern']}"
     if isinstance(value, (int, float)) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
         yield f"{where}: {value!r} is not within its range"
     if isinstance(value, dict):
@@ -80,7 +80,7 @@ class Api(daemon_support.Case):
         self.assertEqual(self.d.ask("GET", f"/v1/runs/{run['id']}/events", None, {"Accept": "text/event-stream", "Last-Event-ID": "3"})[0], 204)
         self.assertEqual(self.stint("show", run["id"], "--json") and json.loads(self.stint("show", run["id"], "--json"))["state"], "succeeded")
 
-    def test_a_stream_tells_of_output_if_it_is_asked_to(self):
+    def test_a_stream_carries_output_on_request(self):
         self.agent("talker", 'command: [sh, -c, "for i in 1 2 3; do echo line $i; sleep 0.6; done"]\n')
         self.d.process.send_signal(signal.SIGHUP)
         wait_for(lambda: any(agent["name"] == "talker" for agent in self.d.get("/v1/agents")["agents"]), 10, "the new agent")
@@ -91,13 +91,13 @@ class Api(daemon_support.Case):
         self.assertEqual("".join(each["text"] for each in slices), "line 1\nline 2\nline 3\n")
         self.assertEqual([each["offset"] for each in slices], [0] + [each["next"] for each in slices[:-1]])
         self.assertEqual((slices[-1]["next"], slices[-1]["bytes"]), (21, 21))
-        self.assertGreater(len(printed), 1, "as it is printed")
+        self.assertGreater(len(printed), 1, "while it is printed")
         path = f"/v1/runs/{run}/output"
         self.assertEqual(self.d.get(f"{path}?from=14"), {"offset": 14, "text": "line 3\n", "next": 21, "bytes": 21})
         self.assertEqual(self.d.get(f"{path}?from=21"), {"offset": 21, "text": "", "next": 21, "bytes": 21})
         self.assertEqual(self.d.get(path)["head"], "line 1\nline 2\nline 3\n")
         self.assertEqual(self.d.ask("GET", f"{path}?from=-1")[0], 422)
-        self.assertFalse(any("id" in event for event in printed), "they are no events of the run, and do not move its cursor")
+        self.assertFalse(any("id" in event for event in printed), "they are not events of the run, and do not move its cursor")
         self.assertEqual([event["event"] for event in stream if event not in printed], ["enqueued", "claimed", "succeeded"])
         self.assertEqual([event["event"] for event in self.d.events(f"/v1/runs/{run}/events")], ["enqueued", "claimed", "succeeded"])
         self.assertEqual(self.d.ask("GET", f"/v1/runs/{run}/events?output=2", None, {"Accept": "text/event-stream"})[0], 422)
@@ -134,7 +134,7 @@ class Api(daemon_support.Case):
         self.assertEqual(self.d.ask("POST", f"/v1/runs/{run}/resolve", {"as": "gone"})[0], 422)
         self.assertEqual(self.d.ask("POST", f"/v1/runs/{self.d.submit('slow')}/retry")[0], 409)
 
-    def test_a_key_stands_for_one_submission(self):
+    def test_an_idempotency_key_covers_one_submission(self):
         key = {"Idempotency-Key": "once"}
         run = self.d.submit("quick", key, args={"what": "a"})
         self.assertEqual(self.d.wait(run)["state"], "succeeded")
@@ -144,7 +144,7 @@ class Api(daemon_support.Case):
             status, body, _ = self.d.ask("POST", "/v1/runs", {"agent": "quick", **other}, key)
             self.assertEqual((status, "'once'" in body["detail"], run in body["detail"]), (409, True, True), body)
 
-    def test_a_key_outlives_the_definition_that_its_run_was_made_from(self):
+    def test_an_idempotency_key_outlives_the_definition_of_its_agent(self):
         def ask_again(what):
             status, body, _ = self.d.ask("POST", "/v1/runs", {"agent": "quick", "args": {"what": "a"}}, {"Idempotency-Key": "once"})
             self.assertEqual((status, body.get("id"), body.get("created")), (200, run, False), (what, body))
@@ -186,7 +186,7 @@ class Api(daemon_support.Case):
         queued = self.d.submit("bounded")
         wait_for(lambda: any(r["reason"] == "workers" for r in self.d.get(f"/v1/runs/{queued}/why")["reasons"]), 5, "the reason")
 
-    def test_nobody_without_the_token(self):
+    def test_the_token_is_required(self):
         token, self.d.token = self.d.token, ""
         for path in ("/v1/runs", "/metrics", "/openapi.json", "/api/agent/health", "/v1/status"):
             self.assertEqual(self.d.ask("GET", path)[0], 401, path)
@@ -202,7 +202,7 @@ class Api(daemon_support.Case):
         for name in ("environ", "cmdline"):
             self.assertNotIn(token, read(f"/proc/{self.d.process.pid}/{name}"))
 
-    def test_a_deadline_is_a_moment_or_a_length(self):
+    def test_a_deadline_is_absolute_or_relative(self):
         soon = time.time() + 2
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(soon)) + f".{int(soon % 1 * 1000):03}Z"
         run = self.d.submit("slow", deadline=moment)
@@ -211,9 +211,9 @@ class Api(daemon_support.Case):
         self.assertLess(time.time() - soon, 3)
         status, body, _ = self.d.ask("POST", "/v1/runs", {"agent": "slow", "deadline": "tomorrow"})
         self.assertEqual(status, 422)
-        self.assertIn("'deadline' is no moment", body["detail"])
+        self.assertIn("'deadline' must be a time", body["detail"])
 
-    def test_a_full_queue_says_when_to_come_again(self):
+    def test_a_full_queue_answers_with_retry_after(self):
         ids = [self.d.submit("slow") for _ in range(2)]
         wait_for(lambda: all(self.d.run(run)["state"] == "running" for run in ids), 10, "both workers to be busy")
         for _ in range(4):
@@ -242,16 +242,16 @@ class Api(daemon_support.Case):
         for name in ("id", "state", "completed", "failed", "avg_time", "last_heartbeat_ago", "current_run"):
             self.assertIn(name, health["workers"][0])
 
-    def test_cancel_answers_when_the_work_is_gone(self):
+    def test_cancel_answers_when_all_processes_have_ended(self):
         run = self.d.submit("slow")
         wait_for(lambda: self.d.run(run)["state"] == "running" and self.marked(), 10, "it to run")
         status, receipt, _ = self.d.ask("POST", f"/v1/runs/{run}/cancel")
-        self.assertEqual(self.marked(), [], "nothing is left when the answer comes")
+        self.assertEqual(self.marked(), [], "no process is left when the answer arrives")
         self.assertEqual((status, receipt["state"], receipt["processes_ended"]), (200, "cancelled", 1))
         waiting = [self.d.submit("slow", session="s") for _ in range(2)]
         self.assertEqual(self.d.ask("POST", f"/v1/runs/{waiting[1]}/cancel")[1]["state"], "cancelled")
 
-    def test_who_waits_and_goes_away_cancels_unless_it_has_a_key(self):
+    def test_a_waiting_client_that_leaves_cancels_unless_it_has_a_key(self):
         for headers, end in (({}, "cancelled"), ({"Idempotency-Key": "k1"}, "running")):
             connection = http.client.HTTPConnection(self.d.host, int(self.d.port), timeout=20)
             connection.request("POST", "/v1/runs", json.dumps({"agent": "slow", "wait": True}), {"Authorization": f"Bearer {self.d.token}", **headers})
@@ -261,13 +261,13 @@ class Api(daemon_support.Case):
             wait_for(lambda: self.d.run(run)["state"] == end, 10, f"it to be {end}")
         self.assertEqual(self.d.submit("slow", {"Idempotency-Key": "k1"}), run, "the same key is the same run")
 
-    def test_the_stream_of_the_fleet_goes_on_after_any_event(self):
+    def test_the_stream_of_the_fleet_resumes_after_any_event(self):
         for i in range(3):
             self.d.wait(self.d.submit("quick"))
         page = self.d.get("/v1/events?limit=1000")["events"]
         stream = self.d.events("/v1/events?after=", most=len(page))
         self.assertEqual([json.loads(event["data"]) for event in stream], page)
-        self.assertEqual(len({event["id"] for event in stream}), len(page), "each has an id of its own")
+        self.assertEqual(len({event["id"] for event in stream}), len(page), "each has its own id")
         for i in range(len(stream) - 1):
             rest = self.d.events("/v1/events", {"Last-Event-ID": stream[i]["id"]}, most=len(page) - i - 1)
             self.assertEqual([event["id"] for event in rest], [event["id"] for event in stream[i + 1:]])
@@ -352,7 +352,7 @@ class Api(daemon_support.Case):
         self.assertEqual(self.d.ask("POST", "/v1/limits/agent:quick/resume")[0], 200)
         self.assertEqual(self.d.wait(run)["state"], "succeeded")
 
-    def test_a_limit_that_is_not_there_or_not_the_stores(self):
+    def test_unknown_limits_and_host_limits(self):
         self.stint("with", "gpu=2", "--", "true")
         self.assertIn("gpu", [limit["name"] for limit in self.d.get("/v1/limits")["limits"]])
         for method, path, body in (("POST", "/pause", None), ("POST", "/resume", None), ("PUT", "", {"capacity": 3})):
@@ -379,17 +379,17 @@ class Api(daemon_support.Case):
         self.assertEqual(run.wait(15), 5)
         self.assertEqual(self.marked(), [])
 
-    def test_a_run_within_a_run_is_its_child_and_does_not_wait_for_its_permit(self):
+    def test_a_nested_run_is_a_child_and_does_not_wait_for_its_parents_permit(self):
         self.agent("outer", f'max_concurrency: 1\ncommand: [sh, -c, "[ $0 = deep ] && exec echo deep; exec {daemon_support.STINT} run outer deep -q", "{{{{depth}}}}"]\nargs:\n  - {{name: depth, default: top}}\n')
         self.d.process.send_signal(signal.SIGHUP)
         run = wait_for(lambda: self.d.ask("POST", "/v1/runs", {"agent": "outer"})[1].get("id"), 5, "the new agent")
-        for _ in range(20):  # the daemon must not be quicker to take it, for it would wait
+        for _ in range(20):  # the daemon must not claim the child first: it would wait
             ended = self.d.wait(run)
             self.assertEqual((ended["state"], ended["result"]), ("succeeded", "deep"), ended)
             self.assertEqual([each.get("parent") for each in self.d.get("/v1/runs")["runs"]][:2], [run, None])
             run = self.d.submit("outer")
 
-    def test_the_token_of_a_run_is_good_for_what_is_below_it_and_nothing_else(self):
+    def test_the_token_of_a_run_covers_its_descendants_only(self):
         self.agent("asker", 'command: [sh, -c, "echo $STINT_TOKEN > token; sleep 60"]\nbudget: {time: 30s}\n')
         self.d.process.send_signal(signal.SIGHUP)
         person = self.d.token
@@ -401,7 +401,7 @@ class Api(daemon_support.Case):
         self.d.token = token
         child = self.d.submit("quick", parent="000000000000")
         ended = self.d.wait(child)
-        self.assertEqual((ended["state"], ended["parent"]), ("succeeded", run), "whatever it says")
+        self.assertEqual((ended["state"], ended["parent"]), ("succeeded", run), "whatever parent it names")
         self.assertLessEqual(ended["expires_at"], self.d.run(run)["expires_at"], "within its budget")
         self.assertEqual([each["id"] for each in self.d.get("/v1/runs")["runs"]], [child])
         self.d.get(f"/v1/runs/{run}")
@@ -419,10 +419,10 @@ class Api(daemon_support.Case):
             self.d.token = wrong
             self.assertEqual(self.d.ask("GET", "/v1/agents")[0], 401, wrong)
         self.d.token = person
-        self.assertNotEqual(self.d.submit("quick", {"Idempotency-Key": "k9"}), keyed, "a run takes nobody's keys")
+        self.assertNotEqual(self.d.submit("quick", {"Idempotency-Key": "k9"}), keyed, "a run has its own key namespace")
         self.d.ask("POST", f"/v1/runs/{run}/cancel")
         self.d.token = token
-        self.assertEqual(self.d.ask("GET", "/v1/agents")[0], 401, "it has ended")
+        self.assertEqual(self.d.ask("GET", "/v1/agents")[0], 401, "the run has ended")
         self.d.token = person
 
     def test_ten_thousand_idle_connections_do_not_keep_others_out(self):
@@ -477,7 +477,7 @@ class Cost(daemon_support.Case):
         words = [daemon_support.STINT, "submit", "paid", "--each", "-", "--wait", "--one-budget"]
         done = subprocess.run([*words, "--cost", "0.15"], cwd=self.project, env=self.b.env, input=lines, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 4, done.stderr)
-        self.assertIn("the cost of all is used up; what is left is cancelled", done.stderr)
+        self.assertIn("the cost budget of all runs is used up; cancelling the remaining runs", done.stderr)
         states = [run["state"] for run in d.get("/v1/runs?limit=100")["runs"]]
         self.assertEqual(len(states), 40)
         self.assertEqual(states.count("succeeded") + states.count("cancelled"), 40, states)
@@ -485,7 +485,7 @@ class Cost(daemon_support.Case):
         for wrong in (["--cost", "1"], ["--each", "-", "--cost", "1"], ["--each", "-", "--wait"]):
             self.stint("submit", "paid", "--one-budget", *wrong, status=2)
 
-    def test_what_the_fleet_may_spend_in_a_day_is_all_it_spends(self):
+    def test_the_daily_cost_budget_stops_new_runs(self):
         write(f"{self.project}/stint.toml", "[budget]\ncost_per_day = 0.01\n")
         d = self.serve()
         first = d.wait(d.submit("paid"))
@@ -494,7 +494,7 @@ class Cost(daemon_support.Case):
         wait_for(lambda: d.get("/v1/status").get("shortage"), 5, "the stop")
         second = d.submit("paid")
         time.sleep(1.5)
-        self.assertEqual(d.run(second)["state"], "queued", "nothing new is begun")
+        self.assertEqual(d.run(second)["state"], "queued", "nothing new is started")
         reasons = d.get(f"/v1/runs/{second}/why")["reasons"]
         short = [each["shortage"] for each in reasons if each["reason"] == "shortage"]
         self.assertEqual([(each["kind"], each["bound"]) for each in short], [("cost_per_day", 10_000)], reasons)

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Stands in for an agent CLI in tests of processes: plays a recorded stream and misbehaves as told.
+"""Stands in for an agent CLI in tests of processes: plays a recorded stream and misbehaves as configured.
 
-It takes any arguments, as the CLI would. What to do is in the environment variable STAND_IN, a JSON object:
+It accepts any arguments, as the CLI would. The environment variable STAND_IN configures it, a JSON object:
 
     stream        file of lines to write; or `lines`, a list of them
     delay         seconds before each line (0)
-    stdin         "line" (default): first read one line; "all": read to the end; "none": do not look at it
-    hang_after    write so many lines, then be silent for ever
+    stdin         "line" (default): first read one line; "all": read to the end; "none": do not read it
+    hang_after    write this many lines, then stay silent forever
     busy_after    the same, but use CPU time
     interrupt     "obey" (default): end as Claude Code does when a line asks for it; "ignore"
     ignore        signals to ignore, like ["TERM", "INT"]
-    children      so many child processes that sleep and ignore what is ignored here
-    escapees      so many that leave the session and the process group, hold stdout open and ignore TERM
+    children      number of child processes that sleep and ignore the same signals
+    escapees      number of processes that leave the session and the process group, hold stdout open and ignore TERM
     linger        seconds to stay after the last line
     flood         bytes to write, in lines of 1000, before the rest; `long_line`: bytes of one line
     stderr        text for stderr
     exit          exit status (0), or `signal`: a signal to die of
     report        file for a JSON line: arguments, the environment's STINT_*, and all pids, written before the first line
-    once          file that is made at the first run; from the second on `again` replaces these settings
+    once          file that the first run creates; from the second on `again` replaces these settings
 """
 import json
 import os
@@ -42,7 +42,7 @@ def fork_child(ignored):
 
 
 def fork_escapee():
-    """A grandchild in a session of its own; its parent is gone. Gives its pid."""
+    """Forks a grandchild in its own session, whose parent has exited; returns its pid."""
     reader, writer = os.pipe()
     middle = os.fork()
     if middle == 0:
@@ -75,7 +75,7 @@ class StandIn:
         sys.stdout.flush()
 
     def pause(self, seconds):
-        """Waits, and hears an interrupt meanwhile."""
+        """Waits, and handles an interrupt meanwhile."""
         end = time.monotonic() + seconds
         while True:
             left = end - time.monotonic()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the stand-in misbehaves as told: a test of processes is worth as much as what it is tried on."""
+"""Checks that the stand-in misbehaves as configured: other tests of processes depend on it."""
 import json
 import os
 import pathlib
@@ -68,14 +68,14 @@ class StandIn(unittest.TestCase):
                 self.assertTrue(all(map(alive, (process.pid, child, escapee))))
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait(30)
-                self.assertTrue(alive(escapee), "the group does not reach it")
+                self.assertTrue(alive(escapee), "a signal to the group does not reach it")
             finally:
                 os.kill(escapee, signal.SIGKILL)
                 process.stdin.close()
                 process.stdout.close()
                 process.stderr.close()
 
-    def test_the_second_run_may_be_another(self):
+    def test_the_second_run_may_differ(self):
         with tempfile.TemporaryDirectory() as folder:
             settings = {"once": os.path.join(folder, "mark"), "exit": 5, "again": {"exit": 0}}
             codes = []

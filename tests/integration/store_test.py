@@ -2,7 +2,7 @@
 """`stint store` as a person uses it: a hundred thousand runs from a file to SQLite to PostgreSQL and back, files that are cut off or
 damaged, two imports at once, an import that is killed.
 
-    store_test.py PATH-TO-STINT [TEST…]        STINT_STORE_RUNS=N: how many, instead of 100,000
+    store_test.py PATH-TO-STINT [TEST…]        STINT_STORE_RUNS=N: number of runs, instead of 100,000
 """
 import json
 import os
@@ -31,12 +31,11 @@ def identity(number):
 
 
 def export_of(count, seed=1):
-    """The lines of an export as another Stint may have written it: ended runs, ready, delayed, and in sessions."""
+    """The lines of an export of another store: ended runs, ready, delayed, and in sessions."""
     chance, heads, events = random.Random(seed), set(), 0
     yield {"stint_export": 1}
     for name in ("land", "plan", "review"):
-        yield {"agent": {"name": name, "limits": [{"name": "gpu", "weight": 1}], "queued_max": 200, "attempts_max": 3, "lost_max": 3,
-                         "backoff_base_ms": 500, "backoff_cap_ms": 8000}}
+        yield {"agent": {"name": name, "limits": [{"name": "gpu", "weight": 1}], "queued_max": 200, "attempts_max": 3, "lost_max": 3}}
     yield {"limit": {"name": "gpu", "capacity": 4}}
     for number in range(count):
         at, kind = DAY + number, chance.random()
@@ -93,7 +92,7 @@ class Store(unittest.TestCase):
         return path
 
     def lines(self, path):
-        """By what they say, not how."""
+        """Compares parsed lines, not text."""
         with open(path, encoding="utf-8") as file:
             return [json.loads(line) for line in file]
 
@@ -127,19 +126,19 @@ class Store(unittest.TestCase):
         self.assertEqual(again["added"], {"agents": 0, "limits": 0, "runs": 0, "events": 0})
 
     # ---- what goes wrong -------------------------------------------------------------------------------------------
-    def test_a_store_that_is_not_there_is_said(self):
+    def test_a_missing_store_is_reported(self):
         for command in ("stats", "check", "export"):
             self.assertIn("there is no store yet", self.stint(command, status=1))
-        self.assertFalse(self.database.exists(), "to look makes nothing")
-        self.assertIn("made, schema", self.stint("migrate"))
+        self.assertFalse(self.database.exists(), "reading creates nothing")
+        self.assertIn("created, schema", self.stint("migrate"))
         self.assertIn("up to date", self.stint("migrate"))
-        self.assertIn("nothing is kept", self.stint("stats", status=1, STINT_STORE="memory"))
-        self.assertIn("without an address", self.stint("stats", status=1, STINT_STORE="postgres"))
+        self.assertIn("exists only inside the process", self.stint("stats", status=1, STINT_STORE="memory"))
+        self.assertIn("has no address", self.stint("stats", status=1, STINT_STORE="postgres"))
 
     def test_a_password_is_not_shown(self):
         self.assertNotIn("geheim", self.stint("stats", status=1, STINT_STORE="postgres://u:geheim@127.0.0.1:1/x"))
 
-    def test_a_file_that_was_cut_off_is_known_and_may_be_repeated(self):
+    def test_a_truncated_file_is_detected_and_may_be_repeated(self):
         lines = list(export_of(1000))
         for kept in (1, 4, 500, len(lines) - 1):
             error = self.stint("import", self.write("cut", lines[:kept]), status=1)
@@ -147,7 +146,7 @@ class Store(unittest.TestCase):
         half = self.base / "half"
         whole = self.write("whole", lines)
         half.write_bytes(whole.read_bytes()[:-200])
-        self.assertIn("no line of an export", self.stint("import", half, status=1))
+        self.assertIn("not a line of an export", self.stint("import", half, status=1))
         self.assertEqual(sum(self.ask("import", whole)["read"].values()), sum(lines[-1]["end"].values()))
         self.assertEqual(self.ask("stats")["runs"]["succeeded"] + self.ask("stats")["runs"]["queued"], 1000)
         self.assertEqual(self.ask("check")["findings"], [])
@@ -177,23 +176,23 @@ class Store(unittest.TestCase):
         self.stint("export", self.base / "out")
         self.assertEqual(self.lines(given), self.lines(self.base / "out"))
 
-    def test_what_is_no_file_of_ours_makes_no_store_and_eats_no_memory(self):
+    def test_a_foreign_file_creates_no_store_and_uses_no_memory(self):
         self.assertIn("can't be read", self.stint("import", self.base / "nothing", status=1))
         self.assertFalse(self.database.exists())
-        self.assertIn("this is no export", self.stint("import", "/dev/zero", status=1))
+        self.assertIn("this is not an export", self.stint("import", "/dev/zero", status=1))
 
-    def test_an_export_is_never_written_over_another_or_half(self):
+    def test_an_export_is_never_overwritten_or_partial(self):
         self.stint("import", self.write("given", export_of(2000)))
         target = self.base / "there"
         target.write_text("mine")
-        self.assertIn("is it there already?", self.stint("export", target, status=1))
+        self.assertIn("it may exist already", self.stint("export", target, status=1))
         self.assertEqual(target.read_text(), "mine")
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([STINT, "store", "export"], cwd=self.folder, env=self.environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
         self.assertEqual(done.returncode, 1)
         self.assertIn("is the disk full?", done.stderr)
 
-    def test_what_runs_keeps_an_export_from_being_made(self):
+    def test_running_runs_prevent_an_export(self):
         self.stint("import", self.write("given", export_of(20)))
         with sqlite3.connect(self.database) as database:
             database.execute("INSERT INTO node (label) VALUES ('other')")

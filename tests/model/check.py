@@ -42,23 +42,23 @@ SCENES = [
     Case("four", "four, three units", FOUR),
     Case("resize", "one resize", RESIZE),
     Case("resize_twice", "two resizes: debt, then growth", RESIZE_TWICE),
-    Case("close", "somebody closes", CLOSE),
+    Case("close", "a thread closes", CLOSE),
 ]
 
 FAULTS = [
     Case("forget_followers", "leave does not settle", LINE, "FORGET_FOLLOWERS"),
     Case("barge", "the fast path ignores kSlow", LINE, "BARGE"),
     Case("stale_line_up", "the word is not read again under the lock", LINE, "STALE_LINE_UP"),
-    Case("lost_grant", "an undelivered grant is not given back", LINE, "LOST_GRANT"),
-    Case("blind_cancel", "cancel decides what was decided", LINE, "BLIND_CANCEL"),
+    Case("lost_grant", "an undelivered grant is not returned", LINE, "LOST_GRANT"),
+    Case("blind_cancel", "cancel decides a wait a second time", LINE, "BLIND_CANCEL"),
     Case("unlocked_store", "settle stores the word though kSlow is clear", LINE, "UNLOCKED_STORE"),
-    Case("drop_slow", "settle clears kSlow though somebody waits", LINE, "DROP_SLOW"),
+    Case("drop_slow", "settle clears kSlow though a thread waits", LINE, "DROP_SLOW"),
     Case("forget_wake", "a posted waiter's executor is not woken", LINE, "FORGET_WAKE"),
     Case("post_unlocked", "a decided waiter is posted after the lock", LINE, "POST_UNLOCKED"),
     Case("uncounted_settler", "the destructor overtakes a settler", LINE, "UNCOUNTED_SETTLER"),
-    Case("forget_debt", "a shrink below what is out is cut off at 0", RESIZE, "FORGET_DEBT"),
+    Case("forget_debt", "a shrink below the held units is cut off at 0", RESIZE, "FORGET_DEBT"),
     Case("keep_impossible", "0 → 1 leaves a request of 2 in line", RESIZE_TWICE, "KEEP_IMPOSSIBLE"),
-    Case("grant_after_close", "settle grants while close breathes", CLOSE, "GRANT_AFTER_CLOSE"),
+    Case("grant_after_close", "settle grants while close has yielded the lock", CLOSE, "GRANT_AFTER_CLOSE"),
 ]
 
 
@@ -96,7 +96,7 @@ def read_report(report: str, seconds: float) -> Verdict:
     errors = re.search(r"errors: (\d+)", report)
     states = re.search(r"(\S+) states, stored", report)
     if errors is None or states is None:
-        raise RuntimeError("pan's report is not understood:\n" + report)
+        raise RuntimeError("cannot parse pan's report:\n" + report)
     complaint = found.group(1) if found else ""
     if "Search not completed" in report and not complaint:
         complaint = "search not completed"
@@ -162,7 +162,7 @@ def main() -> int:
         if arguments.trace:
             case = next((case for case in SCENES + FAULTS if case.name == arguments.trace), None)
             if case is None:
-                parser.error(f"no scene or fault is called {arguments.trace}")
+                parser.error(f"there is no scene or fault {arguments.trace}")
             search(case, pathlib.Path(base))
             print(trace(case, pathlib.Path(base)), end="")
             return 0

@@ -1,28 +1,28 @@
 /*
  * The slow path of stint::Semaphore (core/src/semaphore.cpp) for the model checker spin; check.py runs it.
  *
- * One step here is one atomic operation there, or a stretch under the lock into which nobody can look. So a fast path
- * is a load and then a compare-and-swap, and anything may happen between the two. Memory is sequentially consistent:
- * a wrong memory order is for the thread sanitizer to find. Priorities, bypass and holders are left out.
+ * One step here is one atomic operation there, or a stretch under the lock that no other thread can observe. So a fast
+ * path is a load and then a compare-and-swap, and anything may happen between the two. Memory is sequentially
+ * consistent: wrong memory orders are left to the thread sanitizer. Priorities, bypass and holders are left out.
  *
  * The rules:
- * 1. `word` is 2 × free units (negative: debt) + kSlow. kSlow is set while, and only while, somebody waits or the
- *    semaphore is closed. While it is set, the word changes only under the lock; while it is clear, only by
- *    compare-and-swap.
- * 2. Whoever changes the head of the line, what is free or the capacity settles: it grants from the head, at most kBatch
- *    waiters in one hold of the lock. Then it breathes: unlocks, wakes their executors, locks again, and looks again.
- *    Others may have done the rest meanwhile; then kSlow may be clear, and the word is no longer the settler's to store.
+ * 1. `word` is 2 × free units (negative: debt) + kSlow. kSlow is set exactly while a thread waits or the semaphore is
+ *    closed. While it is set, the word changes only under the lock; while it is clear, only by compare-and-swap.
+ * 2. A thread that changes the head of the line, the free units or the capacity settles: it grants from the head, at
+ *    most kBatch waiters in one hold of the lock. Then it yields the lock: unlocks, wakes their executors, locks again,
+ *    and checks again. Others may have done the rest meanwhile; then kSlow may be clear, and the settler may no longer
+ *    store the word.
  * 3. A waiter is posted to its executor under the lock that decided it; only the wake-up comes after the lock.
- * 4. Who breathes is counted, and the destructor waits for it: the units it brought home may have been the last ones
- *    out, so that the owner may destroy the semaphore at any moment.
+ * 4. A thread that yields the lock is counted, and the destructor waits for it: the units it returned may have been the
+ *    last ones out, so that the owner may destroy the semaphore at any moment.
  *
  * Scenes are chosen with -D: THREADS (each acquires once: the first all of CAPACITY, the others one unit), RESIZES (how
- * often the capacity changes), CLOSES (somebody closes). So are the faults, one at a time. check.py lists both.
+ * often the capacity changes), CLOSES (a thread closes). So are the faults, one at a time. check.py lists both.
  *
- * Bounds. Three threads suffice for every fault that we know; with four and a capacity of 3, strangers come while a
- * settler breathes, and a large head that leaves has two followers. A resize goes to any of 0 (pause), 1 (debt, and the
- * large request becomes impossible), 2 and 3; two of them give growth after shrinking. A batch of 1 makes a settler
- * breathe as often as it can. The scenes together reach every step below, and check.py fails if they do not.
+ * Bounds. Three threads suffice for every known fault; with four and a capacity of 3, new requests arrive while a
+ * settler yields the lock, and a large head that leaves has two followers. A resize goes to any of 0 (pause), 1 (debt,
+ * and the large request becomes impossible), 2 and 3; two of them give growth after shrinking. A batch of 1 makes a
+ * settler yield as often as possible. The scenes together reach every step below, and check.py fails if they do not.
  */
 
 #ifndef THREADS
@@ -50,28 +50,28 @@
 
 mtype = { idle, waiting, granted, gave_up, shut, invalid };
 
-/* What the semaphore keeps. */
+/* State of the semaphore. */
 short word = 2 * CAPACITY;
 byte capacity = CAPACITY;
 bool closed;
 bool locked;
-byte settling;              /* how many breathe */
+byte settling;              /* threads that yield the lock */
 byte line[THREADS];
 byte line_length;
 mtype state[THREADS] = idle;
 
-/* What the executors know of it. Sets of threads are bit masks. */
-byte posted;                /* decided, and in their executors' queues */
-byte woken;                 /* their executors have been woken for it */
+/* State of the executors. Sets of threads are bit masks. */
+byte posted;                /* decided, in the queues of their executors */
+byte woken;                 /* executors were woken for them */
 
-/* What only the checks know. */
-short units_out;            /* granted and not yet back */
+/* State for the checks only. */
+short units_out;            /* granted and not yet returned */
 short units_allowed = CAPACITY;
 byte in_line;               /* lined up and not decided */
-byte ahead[THREADS];        /* of those, who lined up earlier */
-byte gone;                  /* their frames are destroyed, the waiters with them */
-byte inside;                /* how many threads are in the semaphore's code */
-byte finished;              /* how many requests are over, their units back */
+byte ahead[THREADS];        /* those of them that lined up earlier */
+byte gone;                  /* frames and waiters are destroyed */
+byte inside;                /* threads in the code of the semaphore */
+byte finished;              /* finished requests, with their units returned */
 byte changers = CLOSERS + (RESIZES > 0 -> 1 : 0);
 bool destroyed;
 
@@ -92,7 +92,7 @@ inline check_fast_grant(id) {
   check_grant(id)
 }
 
-/* Nobody is in the semaphore's code: what is true now stays true until somebody comes. */
+/* No thread is in the semaphore's code: these hold until the next call. */
 inline check_quiet() {
   assert(!locked && settling == 0);
   BALANCED;
@@ -100,7 +100,7 @@ inline check_quiet() {
   assert((in_line == 0) == (line_length == 0));
   assert(line_length == 0 || (WEIGHT(line[0]) > FREE && !closed)); /* no lost wake-up: the head has to wait */
   assert(line_length == 0 || !IMPOSSIBLE(line[0]));
-  assert((posted & ~woken) == 0)                   /* and nobody's executor sleeps on a decision */
+  assert((posted & ~woken) == 0)                   /* and no executor sleeps on a decision */
 }
 
 inline enter() { inside++ }
@@ -152,7 +152,7 @@ inline unlink(id) {
   at = 0
 }
 
-/* Ends a wait, once and for all. */
+/* Decides a wait, exactly once. */
 inline decide(id, outcome) {
   assert(state[id] == waiting);
   unlink(id);
@@ -186,13 +186,13 @@ inline flush_wakes() {
   }
 }
 
-inline breathe() {
+inline yield_lock() {
   atomic { settling++; unlock() };
   flush_wakes();
   atomic { !locked -> ALIVE; locked = true; settling-- }
 }
 
-/* ---- The fast paths: `done` tells whether they succeeded ---- */
+/* ---- The fast paths: `done` is set on success ---- */
 
 #define LOAD ALIVE; seen = word
 
@@ -282,13 +282,13 @@ inline settle() {
   do
   :: atomic { LOAD; free = seen >> 1; more = MAY_STORE; seen = 0 };
      if
-     :: atomic { !more -> free = 0; break } /* others have done the rest */
+     :: atomic { !more -> free = 0; break } /* other threads have done the rest */
      :: atomic { else -> grant_batch() }
      fi;
      atomic { ALIVE; word = 2 * free + (STAYS_SLOW -> kSlow : 0); free = 0 };
      if
      :: atomic { !more -> break }
-     :: atomic { else -> more = false }; breathe()
+     :: atomic { else -> more = false }; yield_lock()
      fi
   od
 }
@@ -301,7 +301,7 @@ inline take_or_link(id) {
 #else
   do
   :: atomic { IS_SLOW(seen) && (line_length > 0 || seen - kSlow < 2 * WEIGHT(id)) -> link(id); seen = 0; break }
-  :: atomic { IS_SLOW(seen) && line_length == 0 && seen - kSlow >= 2 * WEIGHT(id) -> /* a resizer breathes */
+  :: atomic { IS_SLOW(seen) && line_length == 0 && seen - kSlow >= 2 * WEIGHT(id) -> /* a resizer has yielded the lock */
        word = seen - 2 * WEIGHT(id);
        check_fast_grant(id);
        state[id] = granted;
@@ -358,7 +358,7 @@ inline give_back(id) {
 #define SETTLES_AFTER_LEAVING (first || line_length == 0)
 #endif
 
-/* The own side gives up; in vain if the wait was decided before. */
+/* The waiter gives up; no effect if the wait was decided before. */
 inline leave(id, why) {
   lock();
   if
@@ -379,7 +379,7 @@ inline fail_impossible() {
   do
   :: atomic { place < line_length && IMPOSSIBLE(line[place]) -> head = line[place]; decide_and_post(head, invalid) };
      atomic { head = 0; place = 0 };
-     breathe()
+     yield_lock()
   :: atomic { place < line_length && !IMPOSSIBLE(line[place]) -> place++ }
   :: atomic { else -> place = 0; break }
   od
@@ -418,7 +418,7 @@ inline close() {
   do
   :: atomic { line_length > 0 -> head = line[0]; decide_and_post(head, shut); head = 0 };
      if
-     :: line_length > 0 -> breathe()
+     :: line_length > 0 -> yield_lock()
      :: else
      fi
   :: else -> break
@@ -427,7 +427,7 @@ inline close() {
   flush_wakes()
 }
 
-/* ---- Those who use it ---- */
+/* ---- Users ---- */
 
 #define LOCALS short seen, free; byte at, head, batch, wakes; bool done, more
 
@@ -465,7 +465,7 @@ proctype Acquirer(byte id) {
   :: else
   fi;
 
-  /* A permit, or a grant that came before the own side gave up: to the semaphore it is the same. */
+  /* A permit, or a grant from before the waiter gave up: the same to the semaphore. */
   if
   :: state[id] == granted && GIVES_BACK ->
      atomic { why = 0; gone = gone | SET_OF(id); enter() };
@@ -505,7 +505,7 @@ proctype Closer() {
   changers--
 }
 
-/* Destroys the semaphore as soon as nothing is out and nobody wants anything, even if a releaser is still inside. */
+/* Destroys the semaphore as soon as no unit is out and no request is left, even if a releaser is still inside. */
 proctype Owner() {
   atomic {
     finished == THREADS && changers == 0 && !locked && NOBODY_BREATHES ->

@@ -4,7 +4,7 @@
     build.py libcxx|gcc|aarch64 COMPILER SOURCE WORK
 
 The sources of core/ are compiled as three files, not forty: a port is about headers and code generation, and that takes
-seconds instead of minutes. What the port lacks is said as `SKIPPED: …`, which ctest shows.
+seconds instead of minutes. Missing tools are reported as `SKIPPED: …`, which ctest shows.
 """
 import os
 import pathlib
@@ -21,12 +21,12 @@ PROGRAMS = [  # each checks itself, and ends with status 0
     "examples/autoscaling_pool.cpp",
     "examples/reactor_threads.cpp",
 ]
-APART = {"src/retry_after.cpp"}  # has constants of the same name as another file
-SETUP = "`./dev setup ports` installs what Debian has of it"
+APART = {"src/retry_after.cpp"}  # its constants have the same names as those of another file
+SETUP = "`./dev setup ports` installs the packages that Debian has"
 
 
 class Port:
-    """How to compile, link and run; `missing` says what is not installed."""
+    """How to compile, link and run; `missing` names what is not installed."""
 
     def __init__(self, compiler, compile_flags=(), link_flags=(), runner=()):
         self.compile = [compiler, "-std=c++23", "-O1", "-Wall", "-Wextra", "-Werror", *DEFINITIONS, *compile_flags]
@@ -49,14 +49,14 @@ class Port:
 
 
 def gcc():
-    """The oldest g++ that is new enough: later ones are less tried."""
+    """The oldest g++ that is new enough: later ones are less tested."""
     for name in ("g++-14", "g++-15", "g++"):
         path = shutil.which(name)
         if path is None:
             continue
         version = subprocess.run([path, "-dumpversion"], capture_output=True, text=True, check=True).stdout
         if int(version.split(".")[0]) >= 14:
-            # Symmetric transfer is a jump from -O2 on only; below it a long chain of resumes fills the stack.
+            # Symmetric transfer is a jump only from -O2 on; below it a long chain of resumes overflows the stack.
             return Port(path, ["-O2"], ["-pthread"])
     return None
 

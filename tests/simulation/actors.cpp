@@ -1,5 +1,4 @@
-// What a simulated process is made of: a driver whose agents do what the seed says, permits of its host, and a
-// run_codec.
+// The parts of a simulated process: a driver whose agents follow the seed, permits of its host, and a codec.
 #include "actors.hpp"
 
 #include "stint/combinators.hpp"
@@ -17,7 +16,7 @@ Error want_of_descriptors(const World& world) {
           std::string(kStarvedText)};
 }
 
-/// Plain lines: only the simulation reads them.
+/// Writes plain lines, which only the simulation reads.
 class SimRunCodec final : public pool::RunCodec {
  public:
   explicit SimRunCodec(World& world) : world_(world), forgets_(world.sabotage() == Sabotage::forgets_resume) {}
@@ -112,18 +111,18 @@ class SimWork final : public domain::Work {
     const SimAgent& agent = world_.agent(order_.agent);
     const bool talks = agent.on_crash != domain::OnCrash::doubt;
     const std::string conversation = talks ? "c-" + order_.run : std::string();
-    if (talks) tell(domain::WorkNews::Kind::conversation, conversation);
+    if (talks) publish(domain::WorkUpdate::Kind::conversation, conversation);
     const Duration before_effects = world_.up_to(world_.chance(0.1) ? 60s : 4s);
     co_await work_for(before_effects);
     if (!over()) {
       work_->effects = true;
       world_.story(order_.run).unclean = true;
-      tell(domain::WorkNews::Kind::tool, world_.some_text("does something"));
+      publish(domain::WorkUpdate::Kind::tool, world_.some_text("does something"));
       if (talks && !world_.families().spends(order_)) tell_usage();
-      tell(domain::WorkNews::Kind::text, world_.some_text("says something\n"));
+      publish(domain::WorkUpdate::Kind::text, world_.some_text("says something\n"));
       co_await work_for(world_.up_to(6s));
     }
-    if (work_->told_to_end && !hurried_) co_await sleep_for(world_.up_to(400ms));
+    if (work_->end_requested && !hurried_) co_await sleep_for(world_.up_to(400ms));
     world_.end_work(work_);
     while (process_.line.frozen) co_await hear(process_.line.changed);
     co_return report(talks, conversation);
@@ -136,7 +135,7 @@ class SimWork final : public domain::Work {
       why_ = std::move(why);
     }
     if (work_ == nullptr) return;
-    work_->told_to_end = true;
+    work_->end_requested = true;
     work_->end.notify();
   }
 
@@ -145,7 +144,7 @@ class SimWork final : public domain::Work {
   Task<> until_told(Duration most) {
     if (!over()) co_await race(nap(most), hear(work_->end));
   }
-  /// What draws on a budget uses something all the time.
+  /// An attempt that draws on a budget uses tokens all the time.
   Task<> work_for(Duration length) {
     const TimePoint end = world_.sim().now() + length;
     while (!over() && world_.sim().now() < end) {
@@ -159,23 +158,23 @@ class SimWork final : public domain::Work {
       const std::int64_t tokens = world_.families().draw_use();
       usage_.out += tokens;
       co_await world_.families().hear_use(*work_, process_, order_, tokens);
-      domain::WorkNews news;
-      news.kind = domain::WorkNews::Kind::usage;
-      news.usage = usage_;
-      context_.tell(news);
+      domain::WorkUpdate update;
+      update.kind = domain::WorkUpdate::Kind::usage;
+      update.usage = usage_;
+      context_.publish(update);
     }
   }
-  void tell(domain::WorkNews::Kind kind, std::string text) {
-    domain::WorkNews news;
-    news.kind = kind;
-    news.text = std::move(text);
-    context_.tell(news);
+  void publish(domain::WorkUpdate::Kind kind, std::string text) {
+    domain::WorkUpdate update;
+    update.kind = kind;
+    update.text = std::move(text);
+    context_.publish(update);
   }
   void tell_usage() {
-    domain::WorkNews news;
-    news.kind = domain::WorkNews::Kind::usage;
-    news.usage.out = 1;
-    context_.tell(news);
+    domain::WorkUpdate update;
+    update.kind = domain::WorkUpdate::Kind::usage;
+    update.usage.out = 1;
+    context_.publish(update);
   }
   std::unique_ptr<domain::WorkReport> report(bool talks, const std::string& conversation) {
     auto report = std::make_unique<domain::WorkReport>();
@@ -191,7 +190,7 @@ class SimWork final : public domain::Work {
     } else {
       world_.draw_outcome(outcome, talks);
     }
-    world_.hear_report(order_.run, *report);
+    world_.record_report(order_.run, *report);
     return report;
   }
 
@@ -200,7 +199,7 @@ class SimWork final : public domain::Work {
   domain::WorkOrder order_;
   domain::WorkContext& context_;
   std::shared_ptr<Permit> permit_;
-  std::shared_ptr<LiveWork> work_;  // shared with the world: it outlives a process that dies
+  std::shared_ptr<LiveWork> work_;  // shared with the world: work outlives a process that dies
   Usage usage_;
   bool told_ = false, hurried_ = false;
   OutcomeKind kind_ = OutcomeKind::crashed;

@@ -21,11 +21,11 @@ struct Process {
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<RootScope> scope;
   bool draining = false;
-  TimePoint troubled_at = TimePoint::min();  // when it was last kept from the store, or let go of again
+  TimePoint troubled_at = TimePoint::min();  // when it last lost or regained its connection to the store
   std::uint64_t frozen_times = 0;
 };
 
-/// Keeps what it is given to write in the world's memory.
+/// A codec that keeps what it writes in the memory of the world.
 [[nodiscard]] std::unique_ptr<pool::RunCodec> make_run_codec(World& world);
 
 }  // namespace stint::simulation

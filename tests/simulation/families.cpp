@@ -12,15 +12,14 @@ using namespace std::chrono_literals;
 using domain::RunState;
 
 constexpr std::size_t kSessions = 6, kKeys = 3;
-constexpr Duration kCalm = 5s;  // what was asked before a trouble may still be on its way
+constexpr Duration kCalm = 5s;  // a call from before a disruption may still be in flight
 
 }  // namespace
 
 Families::Families(World& world) : world_(world) {}
 Families::~Families() = default;
 
-// ---- what the run_codec keeps
-// -----------------------------------------------------------------------------------------
+// ---- the codec -----------------------------------------------------------------------------------------------------
 
 std::string Families::keep(const domain::RunInput& input) {
   inputs_.push_back(input);
@@ -34,7 +33,7 @@ domain::RunInput Families::kept(std::string_view text) const {
   return input;
 }
 
-// ---- what is used --------------------------------------------------------------------------------------------------
+// ---- usage ---------------------------------------------------------------------------------------------------------
 
 bool Families::spends(const domain::WorkOrder& order) const {
   return order.budget.tokens || !order.input.budgets_above.empty();
@@ -44,7 +43,7 @@ std::int64_t Families::draw_use() { return 1 + static_cast<std::int64_t>(world_.
 
 std::map<std::string, std::int64_t> Families::budgets_of(const domain::WorkOrder& order) const {
   std::map<std::string, std::int64_t> found;
-  for (std::string run = order.run; !run.empty();) {  // by what was submitted, whatever the worker knows of it
+  for (std::string run = order.run; !run.empty();) {  // from the submissions, not from what the worker knows
     if (const auto budget = budgets_.find(run); budget != budgets_.end()) found[run] = budget->second.tokens;
     const auto member = members_.find(run);
     run = member == members_.end() ? std::string() : member->second.parent;
@@ -77,12 +76,12 @@ Task<> Families::hear_use(LiveWork& work, const Process& process, const domain::
     if (!over) continue;
     budget.late.insert(order.mark());
     if (!troubled && now > first + kBetweenReports) {
-      world_.find_fault(order.run + " goes on to use what is not left of the budget of " + sum.head);
+      world_.find_fault(order.run + " goes on after it has used up the budget of " + sum.head);
     }
   }
 }
 
-// ---- what happens --------------------------------------------------------------------------------------------------
+// ---- actions -------------------------------------------------------------------------------------------------------
 
 void Families::act() {
   if (!fleet_) {
@@ -136,11 +135,12 @@ void Families::submit_member() {
   const auto answers = world_.ask(fleet_->submit(std::move(submissions)));
   if (!answers || !answers->front()) return;
   if (!holder.empty()) {
-    world_.find_fault(asked.id + " is accepted into " + asked.session + ", which " + holder + " above it holds");
+    world_.find_fault(asked.id + " is accepted into session " + asked.session + ", which run " + holder +
+                      " above it holds");
   }
   world_.add_run(asked.id, asked.agent, asked.session);
   members_[asked.id] = {.parent = asked.parent, .session = asked.session};
-  // As it was accepted: it may have got less than it asked for.
+  // The budget that was accepted, which may be less than the requested one.
   const auto run = world_.ask(world_.store().find(asked.id));
   const std::optional<std::int64_t> tokens = kept((*run)->input).budget.tokens;
   if (tokens) budgets_[asked.id].tokens = *tokens;
@@ -166,13 +166,13 @@ void Families::submit_keyed() {
   }
   const Keyed& first = known->second;
   if (answer && (answer->created || answer->id != first.id)) {
-    world_.find_fault(answer->id + " was made by the key of " + first.id);
+    world_.find_fault(answer->id + " was created with the idempotency key of " + first.id);
   } else if (!answer && asked.args == first.args) {
-    world_.find_fault(first.id + " is not found by its key: " + answer.error().describe());
+    world_.find_fault(first.id + " is not found by its idempotency key: " + answer.error().describe());
   }
 }
 
-/// Of one agent: its default, the name of its argument, or its file.
+/// Changes one agent: its default, the name of its argument, or its file.
 void Families::change_definition() {
   const std::string name = world_.agents()[world_.random()() % world_.agents().size()].name;
   project::AgentSpec& spec = registry_.at(name);
@@ -186,7 +186,7 @@ void Families::change_definition() {
 // ---- the end -------------------------------------------------------------------------------------------------------
 
 void Families::check_end() {
-  std::map<std::string, std::int64_t> seen;  // by head, what the store has of the runs that draw on it
+  std::map<std::string, std::int64_t> seen;  // by head: the usage in the store of the runs that draw on it
   for (const auto& [id, member] : members_) {
     const auto run = world_.ask(world_.store().find(id));
     if (!run || !*run) return world_.find_fault(id + " is lost");

@@ -1,8 +1,9 @@
-/// Runs below runs, in the simulated world: they draw on budgets above them, ask for sessions across generations, and
-/// have keys of idempotency while the definitions of their agents change. Knows what was really used.
+/// Families of runs in the simulated world: they draw on budgets above them, request sessions across generations, and
+/// have idempotency keys while the definitions of their agents change. Tracks the real usage.
 ///
-/// Promises: a family uses no more than its budget and what each of its running attempts uses between two reports; no
-/// use is counted twice; no run is accepted into the session of a run above it; a key stands for one run.
+/// Promises: a family uses no more than its budget, plus what each of its running attempts uses between two reports; no
+/// usage is counted twice; no run is accepted into the session of a run above it; an idempotency key stands for one
+/// run.
 #pragma once
 
 #include "domain/driver.hpp"
@@ -37,10 +38,10 @@ class World;
 
 class Families {
  public:
-  // What draws on a budget uses up to kUseMax tokens each kStepLeast to kStepLeast + kStepMore.
+  // An attempt that draws on a budget uses up to kUseMax tokens every kStepLeast to kStepLeast + kStepMore.
   static constexpr std::int64_t kUseMax = 10;
   static constexpr Duration kStepLeast = std::chrono::milliseconds(300), kStepMore = std::chrono::milliseconds(700);
-  /// A worker reports the first use at once, and what follows within a second.
+  /// A worker reports the first usage at once, and further usage within a second.
   static constexpr Duration kBetweenReports = std::chrono::milliseconds(1100);
   static constexpr std::int64_t kUseBetweenReports = kUseMax * (kBetweenReports / kStepLeast + 1);
 
@@ -49,7 +50,7 @@ class Families {
   explicit Families(World& world);
   ~Families();
 
-  /// Something that a family does: a submit, or a change of a definition.
+  /// One random action of a family: a submission, or a change of a definition.
   void act();
   void check_end();
 
@@ -58,14 +59,14 @@ class Families {
   [[nodiscard]] domain::RunInput kept(std::string_view text) const;
   [[nodiscard]] bool spends(const domain::WorkOrder& order) const;
   [[nodiscard]] std::int64_t draw_use();
-  /// Before the worker hears of it.
+  /// Called before the worker gets the update.
   Task<> hear_use(LiveWork& work, const Process& process, const domain::WorkOrder& order, std::int64_t tokens);
 
  private:
   struct Budget {
     std::int64_t tokens = 0;
-    std::int64_t used = 0;                    // really
-    std::int64_t unheard = 0;                 // of that, by attempts whose process was kept from the store
+    std::int64_t used = 0;                    // the real usage
+    std::int64_t unheard = 0;                 // of that, by attempts whose process could not reach the store
     std::map<std::string, TimePoint> active;  // attempts that used something, and when they did last
     std::set<std::string> late;               // attempts that used something after it was used up
     bool over = false;
@@ -88,7 +89,7 @@ class Families {
 
   World& world_;
   std::unique_ptr<pool::RunCodec> run_codec_;
-  project::AgentRegistry registry_;  // as those who submit know it
+  project::AgentRegistry registry_;  // of the submitters
   std::unique_ptr<fleet::LocalFleet> fleet_;
   std::vector<domain::RunInput> inputs_;
   std::map<std::string, Budget> budgets_;  // by the run that has it

@@ -1,6 +1,6 @@
-/// A store as one process reaches it: slow at times, without an answer at times, cut off, or frozen with its process.
-/// What is done is done by the store behind it; whether it was done before an answer was lost is left to chance. Calls
-/// of an owner are also refused for good: some at random, and always those whose text the store can't keep (kPoison).
+/// The connection of one process to the store: slow at times, without an answer at times, cut off, or frozen with its
+/// process. A call whose answer is lost may or may not have been done, at random. Calls of an owner are also refused
+/// for good: some at random, and always those whose text the store can't store (kPoison).
 #pragma once
 
 #include "stint/combinators.hpp"
@@ -24,7 +24,7 @@ struct Weather {
   Duration slow_most = std::chrono::seconds(2);
 };
 
-/// Of a process: what keeps its calls from coming through.
+/// What currently blocks the calls of a process.
 struct Line {
   bool dead = false, frozen = false, cut = false;
   bool starved = false;  ///< out of descriptors: nothing can be opened, and nothing started
@@ -32,7 +32,7 @@ struct Line {
   Notification changed;
 };
 
-/// Text that the store refuses for good, whenever it comes.
+/// Text that the store always refuses for good.
 inline constexpr std::string_view kPoison = "poison";
 
 class ShakyStore final : public store::Store {
@@ -40,11 +40,11 @@ class ShakyStore final : public store::Store {
   using NodeNumber = store::NodeNumber;
   using RunNumber = store::RunNumber;
 
-  /// Known defects, which must be found.
+  /// Known defects, which the simulation must find.
   struct Defects {
-    bool lies = false;         ///< says of an answer that was lost that nothing was done
-    bool hides_turns = false;  ///< does not say that a heavy request would take a turn
-    bool hides_runs = false;   ///< does not say how many runs a node owns
+    bool lies = false;         ///< reports a lost answer as a call that was not done
+    bool hides_turns = false;  ///< does not report that a heavy request would take a turn
+    bool hides_runs = false;   ///< does not report how many runs a node owns
   };
   ShakyStore(store::Store& behind, Line& line, std::mt19937_64& random, Defects defects)
       : behind_(behind), line_(line), random_(random), defects_(defects) {}

@@ -1,8 +1,8 @@
-// Engines in a simulated world, seed after seed, until the time is up or a promise is broken.
+// Runs engines in a simulated world, seed after seed, until the time is up or a promise is broken.
 //
-//   engine_simulation --seconds 60            seeds 1, 2, 3, … for so long
-//   engine_simulation --seed 4711             one of them, again
-//   engine_simulation --sabotage late_fence   with a known defect: it must be found, or the simulation is blind
+//   engine_simulation --seconds 60            seeds 1, 2, 3, … for 60 s
+//   engine_simulation --seed 4711             one seed
+//   engine_simulation --sabotage late_fence   with a known defect, which the simulation must find
 #include "world.hpp"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ Options read_options(int argc, char** argv) {
         if (to_string(each) == value) options.sabotage = each;
       }
       if (options.sabotage == Sabotage::none) {
-        fmt::print(stderr, "there is no sabotage '{}'\n", value);
+        fmt::print(stderr, "unknown sabotage '{}'\n", value);
         std::exit(2);
       }
     } else {
@@ -65,7 +65,7 @@ int simulate(const Options& options, const char* program) {
       fmt::print("{} was found after {} seeds\n", to_string(options.sabotage), lived + 1);
       return 0;
     }
-    fmt::print("again: ./dev simulate --seed {}, or {} --seed {}\n", seed, program, seed);
+    fmt::print("repeat with: ./dev simulate --seed {}, or {} --seed {}\n", seed, program, seed);
     return 1;
   }
   fmt::print("{} seeds, nothing found, {:.1f} s\n", lived, elapsed());

@@ -11,10 +11,11 @@ using namespace std::chrono_literals;
 using domain::Hold;
 using domain::RunState;
 
-constexpr Duration kTickMost = 2min;    // until a tick has seen that the machine slept: some are cut off
-constexpr Duration kRounding = 5ms;     // for each event
-constexpr Duration kBackoffMost = 40s;  // a retry that can't fit ends now: of its back-off only the bound is known
-constexpr Duration kStopMost = 3min;    // until a frozen or cut off owner is known to be gone, and its work has ended
+constexpr Duration kTickMost = 2min;  // until a tick detects that the machine slept: some processes are cut off
+constexpr Duration kRounding = 5ms;   // for each event
+constexpr Duration kBackoffMost =
+    40s;  // a retry that does not fit expires at once: of its back-off only the bound is known
+constexpr Duration kStopMost = 3min;  // until a frozen or cut-off owner is detected, and its work has ended
 
 std::string seconds(Duration duration) {
   return std::to_string(std::chrono::duration<double>(duration).count()) + " s";
@@ -104,14 +105,14 @@ bool WatchedStore::is_vague_between(const std::string& limit, Duration from, Dur
 
 namespace {
 
-/// A budget, and what was drawn on it.
+/// A time budget and its usage.
 struct Meter {
   Duration budget{};
   bool counts = false;
-  Duration used{}, charged{};  ///< the second: what it was surely charged for
+  Duration used{}, charged{};  ///< `charged`: the part that the store must have charged
 };
 
-std::string told(const Meter& meter) { return seconds(meter.charged) + " of " + seconds(meter.budget); }
+std::string describe(const Meter& meter) { return seconds(meter.charged) + " of " + seconds(meter.budget); }
 
 }  // namespace
 
@@ -127,7 +128,7 @@ std::string audit_budget(const BudgetFacts& run, const std::vector<store::Event>
     rounding += kRounding;
     for (const Meter* const meter : meters) {
       if (event.cause == "claimed" && meter->counts && meter->charged >= meter->budget + rounding) {
-        return run.id + " is begun when it has used " + told(*meter);
+        return run.id + " is begun when it has used " + describe(*meter);
       }
     }
     if (event.cause == "claimed" && !std::exchange(own.counts, true)) own.used = own.charged = Duration::zero();
@@ -137,14 +138,14 @@ std::string audit_budget(const BudgetFacts& run, const std::vector<store::Event>
     for (const Meter* const meter : meters) {
       if (!meter->counts) continue;
       if (meter->charged > meter->budget + rounding + kStopMost) {
-        return run.id + " lives on: it has used " + told(*meter);
+        return run.id + " lives on: it has used " + describe(*meter);
       }
       is_over = is_over || meter->used + rounding + unknown >= meter->budget;
     }
     const bool counts = own.counts || above.counts;
     if (state == RunState::expired && counts && !run.has_deadline && !is_over) {
-      return run.id + " expires when it has used " + told(own) +
-             (above.counts ? ", and " + told(above) + " above it" : std::string());
+      return run.id + " expires when it has used " + describe(own) +
+             (above.counts ? ", and " + describe(above) + " above it" : std::string());
     }
     if (i + 1 == events.size()) break;
     const Duration from = clocks.elapsed_at(event.at), to = clocks.elapsed_at(events[i + 1].at);

@@ -1,5 +1,5 @@
-/// Time in a simulated world: a machine that sleeps, a wall clock that jumps, and an auditor of time budgets who goes
-/// by what really happened: no run expires before it has used its budget, none is begun or lives on long after that.
+/// Time in a simulated world: a machine that sleeps, a wall clock that jumps, and an auditor of time budgets that uses
+/// the real times: no run expires before it has used its budget, and none begins or goes on long after that.
 #pragma once
 
 #include "domain/system.hpp"
@@ -27,14 +27,14 @@ class SimClocks {
     sleeps_.emplace_back(elapsed(), by);
     slept_ += by;
   }
-  /// What `awake` showed then.
+  /// The value of `awake` at that time.
   [[nodiscard]] Duration awake_at(Duration elapsed) const;
-  /// When the last sleep ended that has something of that time; none: there was no such sleep.
+  /// When the last sleep that overlaps that time ended; none: there was no such sleep.
   [[nodiscard]] std::optional<Duration> woke_from(Duration from, Duration to) const;
-  /// When that was which is shown so now.
+  /// The `elapsed` time at which the wall clock, as it is set now, shows `shown`.
   [[nodiscard]] Duration elapsed_at(WallTime shown) const { return Duration(shown - kBegin) - jumped_; }
 
-  /// `skew`: by which the wall clock of a host is wrong.
+  /// `skew`: the error of the wall clock of a host.
   [[nodiscard]] domain::System system(std::function<std::uint64_t()> random, Duration skew) const;
 
  private:
@@ -45,7 +45,7 @@ class SimClocks {
   std::vector<std::pair<Duration, Duration>> sleeps_;  // when by `elapsed`, and how long
 };
 
-/// A store that notes when each limit was paused.
+/// A store that records when each limit was paused.
 class WatchedStore final : public store::MemoryStore {
  public:
   WatchedStore(const domain::System& system, const SimClocks& clocks) : MemoryStore(system), clocks_(clocks) {}
@@ -55,7 +55,7 @@ class WatchedStore final : public store::MemoryStore {
   Task<Result<std::vector<std::optional<domain::RunState>>>> settle(
       store::NodeNumber node, std::vector<store::Settlement> settlements) override;
 
-  /// How much of the time between these, by `elapsed`, the limit was not paused: counted awake.
+  /// How long, in awake time, the limit was not paused between these times, given by `elapsed`.
   [[nodiscard]] Duration open_between(const std::string& limit, Duration from, Duration to) const;
   /// The machine slept during or after a pause in that time: the store can't know how much of the pause it was awake,
   /// and charges the runs less rather than more.
@@ -64,7 +64,7 @@ class WatchedStore final : public store::MemoryStore {
  private:
   struct Pause {
     Duration from{};
-    std::optional<Duration> until;  ///< none: it has no end yet
+    std::optional<Duration> until;  ///< none: the pause goes on
   };
   void note_pause(const std::string& limit, std::optional<Duration> length);
 
@@ -72,14 +72,14 @@ class WatchedStore final : public store::MemoryStore {
   std::map<std::string, std::vector<Pause>> pauses_;  // one after the other
 };
 
-/// What the auditor must know of a run besides its events.
+/// What the auditor needs of a run besides its events.
 struct BudgetFacts {
   std::string id, account;
   Duration budget{};
   bool has_deadline = false;
   std::optional<Duration> left_above;  ///< of its parent's budget, when it was accepted
 };
-/// What is wrong with how it was charged; empty: nothing.
+/// What is wrong with the charged time of the run; empty: nothing.
 [[nodiscard]] std::string audit_budget(const BudgetFacts& run, const std::vector<store::Event>& events,
                                        const WatchedStore& store, const SimClocks& clocks);
 

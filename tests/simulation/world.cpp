@@ -18,7 +18,7 @@ constexpr std::size_t kHosts = 2, kSessions = 4;
 constexpr int kActs = 60, kCalmRounds = 600;
 constexpr Duration kWardenLease = 10s;  // a frozen process's work is ended by then
 constexpr std::string_view kShared = "gpu";
-constexpr Duration kHeavyWaitMax = 4min;  // in a crowd of light ones; the longest work takes 66 s
+constexpr Duration kHeavyWaitMax = 4min;  // of a heavy run among many light ones; the longest work takes 66 s
 
 }  // namespace
 
@@ -87,7 +87,7 @@ project::AgentRegistry World::registry() const {
     spec.agent.name = agent.name;
     spec.entry.name = agent.name;
     spec.entry.queued_max = 1000;
-    spec.entry.attempts_max = 1000;  // the engine counts them
+    spec.entry.attempts_max = 1000;  // the engine enforces the real bound
     spec.entry.lost_max = 1000;
     if (agent.cluster_cap) spec.entry.limits.push_back({domain::agent_limit(agent.name), 1});
     if (agent.weight) spec.entry.limits.push_back({std::string(kShared), *agent.weight});
@@ -112,15 +112,16 @@ std::shared_ptr<LiveWork> World::begin_work(const domain::WorkOrder& order, Proc
   RunStory& run = stories_[order.run];
   const SimAgent& kind = agent(order.agent);
   for (const auto& other : works_) {
-    if (other->run == order.run) find_fault(order.run + " is begun while its attempt before is alive");
+    if (other->run == order.run) find_fault(order.run + " begins while its previous attempt is alive");
     if (!run.session.empty() && other->session == run.session) find_fault("two runs of " + run.session + " at once");
   }
-  if (order.fence <= run.fence) find_fault(order.run + " is begun twice for one claim");
+  if (order.fence <= run.fence) find_fault(order.run + " begins twice for one claim");
   run.fence = order.fence;
   if (run.unclean && !run.person_says_again) {
-    if (kind.on_crash == OnCrash::doubt) find_fault(order.run + " is repeated, and nobody knows what it had done");
+    if (kind.on_crash == OnCrash::doubt) find_fault(order.run + " is repeated although its effects are unknown");
     const bool anew = order.conversation.empty();
-    if (kind.on_crash == OnCrash::resume && anew) find_fault(order.run + " begins anew although it had effects");
+    if (kind.on_crash == OnCrash::resume && anew)
+      find_fault(order.run + " starts from the beginning although it had effects");
   }
   if (kind.on_crash == OnCrash::doubt) run.unclean = true;
   run.person_says_again = false;
@@ -140,12 +141,12 @@ std::shared_ptr<LiveWork> World::begin_work(const domain::WorkOrder& order, Proc
         alive += " " + each->run + ":" + std::to_string(each->fence) + " in process " + std::to_string(each->process);
       }
     }
-    find_fault(order.agent + ": more at once on a host than its cap:" + alive);
+    find_fault(order.agent + ": more runs at once on a host than its cap:" + alive);
   }
   if (kind.cluster_cap && count(order.agent, std::nullopt) > *kind.cluster_cap) {
-    find_fault(order.agent + ": more at once than its cap");
+    find_fault(order.agent + ": more runs at once than its cap");
   }
-  if (units() > shared_cap_) find_fault("more units of the shared limit at once than there are");
+  if (units() > shared_cap_) find_fault("more units of the shared limit are used than its capacity");
   last_begun_[order.agent] = sim_.now();
   return work;
 }
@@ -155,7 +156,7 @@ std::size_t World::count(const std::string& agent, std::optional<std::size_t> ho
       works_, [&](const auto& work) { return work->agent == agent && (!host || work->host == *host); }));
 }
 
-/// Of the shared limit, that live work uses.
+/// Units of the shared limit that live work uses.
 std::uint32_t World::units() const {
   std::uint32_t sum = 0;
   for (const auto& work : works_) sum += agent(work->agent).weight.value_or(0);
@@ -195,8 +196,8 @@ void World::draw_outcome(Outcome& outcome, bool talks) {
 
 std::string World::some_text(std::string usual) { return !calm_ && chance(0.04) ? std::string(kPoison) : usual; }
 
-/// Its owner knows how it ended: what had no effects is clean again.
-void World::hear_report(const std::string& run, const domain::WorkReport& report) {
+/// The owner has seen the end of its work: without effects the run is clean again.
+void World::record_report(const std::string& run, const domain::WorkReport& report) {
   RunStory& story = stories_[run];
   const bool refused = report.outcome.kind == OutcomeKind::api_error ||
                        report.outcome.kind == OutcomeKind::rate_limited ||
@@ -204,7 +205,7 @@ void World::hear_report(const std::string& run, const domain::WorkReport& report
   if (refused && !report.tools_used) story.unclean = false;
 }
 
-/// What a dead or frozen process leaves behind is ended by its wardens.
+/// Wardens end the work of a dead or frozen process.
 Task<> World::end_orphans(Process& process, Duration after, std::uint64_t frozen_times) {
   const std::size_t number = process.number;
   const bool frozen = frozen_times != 0;
@@ -222,7 +223,7 @@ Task<> World::end_orphans(Process& process, Duration after, std::uint64_t frozen
   }
 }
 
-// ---- what happens --------------------------------------------------------------------------------------------------
+// ---- actions -------------------------------------------------------------------------------------------------------
 
 void World::start_process() {
   processes_.push_back(std::make_unique<Process>(*this, processes_.size(), random_() % kHosts));
@@ -245,7 +246,7 @@ void World::draw_weather(Weather& weather) {
   weather.rejected = chance(0.5) ? 0.1 : 0;
   weather.garbled = chance(0.5) ? 0.1 : 0;
   weather.slow = chance(0.5) ? 0.2 : 0;
-  if (chance(0.2)) {  // answers come late or can't be read: what was read before may be settled meanwhile
+  if (chance(0.2)) {  // answers come late or can't be read: a run that was listed may be settled meanwhile
     weather.garbled = weather.unanswered = 0.3;
     weather.slow = 0.5;
     weather.slow_most = std::chrono::seconds(8);
@@ -264,7 +265,7 @@ void World::add_run(const std::string& id, const std::string& agent, const std::
   stories_[id].agent = agent;
   stories_[id].session = session;
   stories_[id].budget = Families::kTimeBudget;
-  stories_[id].has_deadline = true;  // or what a budget of tokens above it ends
+  stories_[id].has_deadline = true;  // or a token budget above it may end it
   runs_.push_back(id);
 }
 
@@ -298,19 +299,19 @@ void World::submit() {
   }
 }
 
-/// Time is above a run what its parent has left of it.
+/// The time budget above a run is what its parent has left.
 void World::draw_parent(store::NewRun& run) {
   run.parent = some_live_run();
   const auto parent = ask(store_.find(run.parent));
   RunStory& story = stories_[run.id];
   if (stories_[run.parent].has_deadline) {
-    story.has_deadline = true;  // then when its parent's budget ends is not known
+    story.has_deadline = true;  // then the end of its parent's budget is not known
   } else if (const auto end = (*parent)->expires_at) {
     story.left_above = *end - clocks_.wall();
   }
 }
 
-/// Of no session, and at once.
+/// A run without a session that is due now.
 void World::submit_one(const SimAgent& kind) {
   store::NewRun run;
   run.id = domain::new_run_id(system_);
@@ -329,7 +330,7 @@ void World::crash(Process& process) {
   process.scope->cancel();
   sim_.run_ready();
   if (!process.scope->idle()) return find_fault("a process outlives its crash");
-  process.engine.reset();  // and with it what was in its memory
+  process.engine.reset();  // its memory is lost
   scope_->spawn(end_orphans(process, up_to(50ms), 0));
   if (processes_.size() < 12) start_process();
 }
@@ -347,7 +348,7 @@ void World::freeze(Process& process) {
   scope_->spawn(thaw(process, up_to(40s)));
 }
 
-/// Out of descriptors for a while.
+/// Lets a process run out of descriptors for a while.
 void World::starve(Process& process) {
   process.line.starved = true;
   process.troubled_at = sim_.now();
@@ -359,7 +360,7 @@ void World::starve(Process& process) {
   scope_->spawn(feed(process, up_to(60s)));
 }
 
-/// The wall clock is set, or the machine sleeps.
+/// Sets the wall clock, or lets the machine sleep.
 void World::turn_clocks() {
   const Duration by = chance(0.5) ? Duration(24h) : 1min + up_to(1h);
   if (chance(0.3)) return clocks_.sleep(by);
@@ -406,7 +407,7 @@ void World::act() {
   (void)ask(store_.resume("account:" + std::to_string(random_() % 2)));
 }
 
-/// A person looks at what waits for one.
+/// A person handles what waits for a person.
 void World::settle_doubts(double share) {
   for (const RunState state : {RunState::in_doubt, RunState::parked}) {
     store::Filter filter;
@@ -420,14 +421,14 @@ void World::settle_doubts(double share) {
         continue;
       }
       const domain::Resolution how = domain::kResolutions[random_() % domain::kResolutions.size()];
-      // Before the store, for it may be begun at once.
+      // Recorded before the store is called: the run may begin at once.
       const bool before = std::exchange(stories_[run.id].person_says_again, how == domain::Resolution::rerun);
       if (!ask(store_.resolve(run.id, how))) stories_[run.id].person_says_again = before;
     }
   }
 }
 
-/// Nothing works for a run that the store holds to be over.
+/// Checks that no work is alive for a run that is over in the store.
 void World::check_ends() {
   const std::vector<std::shared_ptr<LiveWork>> all = works_;
   for (const auto& work : all) {
@@ -436,7 +437,7 @@ void World::check_ends() {
     if (alive && *run && domain::is_finished((*run)->state)) {
       find_fault(work->run + " is " + std::string(to_string((*run)->state)) + ", and its work of fence " +
                  std::to_string(work->fence) + " is alive in process " + std::to_string(work->process) +
-                 (work->told_to_end ? ", told to end" : "") + (work->by_lease ? ", ended by its warden" : ""));
+                 (work->end_requested ? ", end requested" : "") + (work->by_lease ? ", ended by its warden" : ""));
     }
   }
 }
@@ -475,7 +476,7 @@ std::vector<std::string> World::events_of(const std::string& text) {
   return lines;
 }
 
-/// From here on everything goes well.
+/// Ends all faults.
 void World::calm_down() {
   if (std::exchange(calm_, true)) return;
   for (const auto& process : processes_) {
@@ -488,7 +489,7 @@ void World::calm_down() {
   start_process();
 }
 
-/// A crowd of light runs on the shared limit that never thins: heavy ones must get their turn all the same.
+/// Keeps the shared limit busy with light runs: heavy ones must still get their turn.
 void World::crowd() {
   std::vector<const SimAgent*> heavy, light;
   for (const SimAgent& agent : agents_) {
@@ -514,11 +515,11 @@ void World::crowd() {
     for (const char* const account : {"account:0", "account:1"}) (void)ask(store_.resume(account));
   }
   for (const SimAgent* const agent : heavy) {
-    if (waits(agent)) find_fault(agent->name + " starves: a crowd of light runs is served before it, again and again");
+    if (waits(agent)) find_fault(agent->name + " starves: light runs are always served before it");
   }
 }
 
-/// Now everything must come to its end.
+/// Waits until every run has ended.
 void World::finish() {
   calm_down();
   std::vector<store::Run> open;
@@ -562,7 +563,7 @@ void World::check_end() {
   }
   if (!works_.empty()) find_fault("work is left: " + works_.front()->run);
   for (const auto& [key, limit] : host_limits_) {
-    if (limit->available() != limit->capacity()) find_fault(key.second + ": a permit did not come home");
+    if (limit->available() != limit->capacity()) find_fault(key.second + ": a permit was not released");
   }
   for (const std::string& id : runs_) {
     const auto run = ask(store_.find(id));

@@ -1,5 +1,5 @@
-/// A world in which engines are tried: one store, hosts with limits, processes that crash, freeze, are cut off and
-/// drained, agents that do what a seed says, and an auditor who sees everything. Virtual time, one thread.
+/// A simulated world for engines: one store, hosts with limits, processes that crash, freeze, are cut off and drained,
+/// agents that follow a seed, and an auditor that sees everything. Virtual time, one thread.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -19,19 +19,19 @@
 
 namespace stint::simulation {
 
-/// What is changed on purpose, so that a known defect must be found.
+/// Defects that are planted on purpose: the simulation must find them.
 enum class Sabotage : std::uint8_t {
   none,
-  late_fence,       ///< a process believes in its lease for longer than the store does
-  early_release,    ///< permits are given back while the work still ends
-  forgets_doubt,    ///< what may not be repeated is taken for repeatable
-  forgets_resume,   ///< conversations are not taken up again
-  loses_claims,     ///< an answer that did not come is taken for a no
-  forgets_turns,    ///< a heavy request that does not fit asks for nothing
-  forgets_orphans,  ///< what is owned and not carried is not looked for
-  forgets_family,   ///< a worker does not know on whose budgets its runs draw
-  trusts_wall,      ///< the store goes by the wall clock
-  blames_run,       ///< want of descriptors is taken for a failure of the run
+  late_fence,       ///< a process fences itself after its lease has expired in the store
+  early_release,    ///< permits are released while the work still ends
+  forgets_doubt,    ///< an attempt with unknown effects is repeated
+  forgets_resume,   ///< conversations are not continued
+  loses_claims,     ///< a lost answer to a claim counts as no run
+  forgets_turns,    ///< a heavy request that does not fit takes no turn
+  forgets_orphans,  ///< runs that are owned and not carried are not looked for
+  forgets_family,   ///< a worker does not know the budgets above its runs
+  trusts_wall,      ///< the store measures time with the wall clock
+  blames_run,       ///< a lack of descriptors counts as a failure of the run
 };
 inline constexpr std::array kSabotages = {Sabotage::late_fence,      Sabotage::early_release,  Sabotage::forgets_doubt,
                                           Sabotage::forgets_resume,  Sabotage::loses_claims,   Sabotage::forgets_turns,
@@ -47,28 +47,28 @@ struct SimAgent {
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   std::optional<std::uint32_t> host_cap;     ///< permits on each host
   std::optional<std::uint32_t> cluster_cap;  ///< counted by the store
-  std::optional<std::uint32_t> weight;       ///< of each run, in units of the limit that agents share
+  std::optional<std::uint32_t> weight;       ///< of each run, in units of the shared limit
   std::string account;
 };
 
-/// Work that is alive somewhere, whoever knows of it.
+/// Work that is alive in the world, whether or not a process knows of it.
 struct LiveWork {
   std::string run, agent, session;
   std::int64_t fence = 0;
   std::size_t process = 0, host = 0;
-  bool effects = false;  ///< it has done something
-  bool told_to_end = false;
+  bool effects = false;  ///< it has had effects
+  bool end_requested = false;
   bool by_lease = false;           ///< ended by its warden
   std::shared_ptr<Permit> permit;  ///< shared with the process that took it: the slot lives as long as either
-  std::map<std::string, TimePoint> late_since;  ///< its first use after the budget of a run was used up, by that run
+  std::map<std::string, TimePoint> late_since;  ///< by run: its first usage after the budget of that run was used up
   Notification end;
 };
 
-/// What is known of a run besides the store.
+/// What the auditor knows of a run independently of the store.
 struct RunStory {
   std::string agent, session;
   std::int64_t fence = 0;
-  bool unclean = false;  ///< the last attempt had effects, and how it ended is not known to be harmless
+  bool unclean = false;  ///< the last attempt may have had effects, and its end was not seen
   bool person_says_again = false;
   Duration budget{};
   bool has_deadline = false;
@@ -82,9 +82,9 @@ class World {
   World(std::uint64_t seed, Sabotage sabotage);
   ~World();
 
-  /// Everything that happens from the first submit to the last run's end. What went wrong, if anything did.
+  /// Runs everything from the first submission to the end of the last run. Returns the faults that it found.
   std::vector<std::string> live();
-  /// What the store has of the runs that are named in `text`, for who looks for the cause.
+  /// The events of the runs that are named in `text`, to find the cause of a fault.
   std::vector<std::string> events_of(const std::string& text);
 
   // For the parts of processes.
@@ -109,7 +109,7 @@ class World {
   void draw_outcome(Outcome& outcome, bool talks);
   /// `usual`, or a text that the store refuses for good.
   std::string some_text(std::string usual);
-  void hear_report(const std::string& run, const domain::WorkReport& report);
+  void record_report(const std::string& run, const domain::WorkReport& report);
   project::AgentRegistry registry() const;
   void find_fault(std::string what);
   /// Runs a task to its end. Not from within a task.
@@ -121,9 +121,9 @@ class World {
     if (!sim_.run_until([&] { return answer.has_value(); })) std::abort();
     return std::move(*answer);
   }
-  /// One that was accepted.
+  /// Tells the auditor of an accepted run.
   void add_run(const std::string& id, const std::string& agent, const std::string& session);
-  /// The id of a run that works now; empty: none does.
+  /// The id of a run whose work is alive; empty: there is none.
   [[nodiscard]] std::string some_live_run();
   [[nodiscard]] bool faulty() const { return !faults_.empty(); }
 
@@ -165,10 +165,10 @@ class World {
   std::map<std::string, RunStory> stories_;
   std::vector<std::string> runs_;
   std::deque<std::unique_ptr<Process>> processes_;
-  std::unique_ptr<RootScope> scope_;  // of what happens by itself
+  std::unique_ptr<RootScope> scope_;  // of background actions
   std::vector<std::string> faults_;
   Families families_{*this};
-  bool calm_ = false;  // nothing goes wrong any more, so that everything can end
+  bool calm_ = false;  // no more faults, so that every run can end
 };
 
 }  // namespace stint::simulation

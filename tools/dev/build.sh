@@ -1,7 +1,7 @@
-# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are of ./dev, which reads this file
-# The compiler: ./dev build, run, install.
+# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are set by ./dev, which sources this file
+# Builds: ./dev build, run, install.
 
-# Two builds of one directory at once would damage it: the second waits.
+# Two concurrent builds of one directory would damage it: the second waits.
 locked() {
   locked_dir=$1
   shift
@@ -15,15 +15,15 @@ locked() {
 configure() {
   case $1 in
     dev | release | asan | tsan | coverage) ;;
-    *) usage "no preset '$1': dev, release, asan, tsan, coverage" ;;
+    *) usage "unknown preset '$1': use dev, release, asan, tsan or coverage" ;;
   esac
-  # ninja calls cmake again by itself, except for a changed preset.
+  # ninja calls cmake again by itself, except after a change of the presets.
   if [ ! -f "$build/$1/build.ninja" ] || [ -n "$(find "$root/CMakePresets.json" -newer "$build/$1/build.ninja")" ]; then
     quietly "$build/log/configure-$1.txt" locked "$build/$1" cmake -S "$root" --preset "$1" || die "cmake failed; its output is above"
   fi
 }
 
-# compile PRESET [TARGET…]: errors in full, nothing else; on a terminal one line of progress.
+# compile PRESET [TARGET…]: prints errors in full and nothing else; on a terminal one line of progress.
 compile() {
   preset=$1
   shift
@@ -62,12 +62,12 @@ cmd_install() {
   while [ $# -gt 0 ]; do
     case $1 in
       --prefix)
-        [ $# -ge 2 ] || usage "--prefix wants a directory"
+        [ $# -ge 2 ] || usage "--prefix needs a directory"
         prefix=$2
         shift
         ;;
       --prefix=*) prefix=${1#*=} ;;
-      *) usage "install: no option '$1'" ;;
+      *) usage "install: unknown option '$1'" ;;
     esac
     shift
   done

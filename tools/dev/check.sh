@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are of ./dev, which reads this file
+# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are set by ./dev, which sources this file
 # House rules and layout: ./dev check, format.
 
 sources() {
@@ -33,7 +33,7 @@ check_step() {
 
 check_layout() {
   sources | xargs clang-format-19 --dry-run -Werror 2>"$build/log/layout.txt" && return 0
-  # One line per file is enough: nobody repairs layout by hand.
+  # One line per file is enough: ./dev format repairs the layout.
   awk -F: -v root="$root/" '
     / error: / { if (!count[$1]++) { first[$1] = $2; order[++files] = $1 } }
     END { for (i = 1; i <= files; i++) { name = order[i]; sub(root, "", name); printf "%s:%d: %d places\n", name, first[order[i]], count[order[i]] } }
@@ -46,7 +46,7 @@ check_scripts() {
   (cd "$root" && shellcheck dev .ci/run cmake/compile_pch.sh tools/fresh-root tools/dev/*.sh)
 }
 
-# clang-tidy knows files that the release build compiles; others (peers of the benchmarks) are not ours to judge.
+# Checks files that the release build compiles; others (peers of the benchmarks) are not our code.
 check_clang_tidy() {
   if [ "$1" = --all ]; then
     list=$(sources | grep '\.cpp$')
@@ -57,7 +57,7 @@ check_clang_tidy() {
     if grep -qF "\"file\": \"$file\"" "$build/release/compile_commands.json"; then printf '%s\n' "$file"; fi
   done)
   [ -n "$list" ] || {
-    say "check: no changed .cpp file; --all looks at every one"
+    say "check: no changed .cpp file; --all checks every one"
     return 0
   }
   printf '%s\n' "$list" | xargs -P "$jobs" -n 1 clang-tidy-19 -p "$build/release" --quiet 2>"$build/log/clang-tidy.txt" ||
@@ -74,7 +74,7 @@ cmd_check() {
     case $1 in
       --all) all=--all ;;
       layout | rules | scripts | tidy) steps="$steps $1" ;;
-      *) usage "check: no step '$1': layout, rules, scripts, tidy" ;;
+      *) usage "check: unknown step '$1': use layout, rules, scripts or tidy" ;;
     esac
     shift
   done

@@ -1,7 +1,7 @@
-# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are of ./dev, which reads this file
+# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are set by ./dev, which sources this file
 # Failing tests to solve: ./dev exercises.
 
-# exercise PROGRAM: a line per test, then all that the first failing one said. A program that dies in a test fails in it.
+# exercise PROGRAM: prints a line per test, then the output of the first failing one. A program that crashes fails the current test.
 exercise() {
   exercise_log="$build/log/$(basename "$1").txt"
   exercise_status=0
@@ -30,13 +30,13 @@ cmd_exercises() {
   while [ $# -gt 0 ]; do
     case $1 in
       --solutions) kind=solution ;;
-      -*) usage "exercises: no option '$1'" ;;
+      -*) usage "exercises: unknown option '$1'" ;;
       *) name=$1 ;;
     esac
     shift
   done
   setup base
-  compile release "${kind}s" || die "that does not compile; the errors are above"
+  compile release "${kind}s" || die "the exercise does not compile; the errors are above"
   mkdir -p "$build/log"
   found=
   bad=
@@ -47,10 +47,10 @@ cmd_exercises() {
     say "$(basename "$program")"
     exercise "$program" || bad="$bad $(basename "$program" | sed "s/^${kind}_//")"
   done
-  [ -n "$found" ] || die "no exercise '$name'; see examples/exercises"
+  [ -n "$found" ] || die "there is no exercise '$name'; see examples/exercises"
   say ""
   [ -z "$bad" ] || {
-    say "Not solved yet:$bad. What to do is in examples/exercises/<name>/README.md; all that the tests said in build/log."
+    say "Not solved yet:$bad. Read examples/exercises/<name>/README.md for the task and build/log for the whole output."
     exit 1
   }
   say "All solved."

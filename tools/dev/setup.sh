@@ -1,5 +1,5 @@
-# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are of ./dev, which reads this file
-# What has to be installed: ./dev setup.
+# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are set by ./dev, which sources this file
+# Installs packages: ./dev setup.
 
 # release_field NAME: a value of /etc/os-release; nothing if there is none.
 release_field() { sed -n "s/^$1=//p" /etc/os-release 2>/dev/null | tr -d '"'; }
@@ -48,7 +48,7 @@ as_root() {
   fi
 }
 
-# The tests start servers of their own. Debian would also make some that start with the machine: not for us.
+# The tests start servers of their own. Prevents Debian from creating servers that start with the machine.
 #   no_default_server PACKAGES
 no_default_server() {
   case $1 in
@@ -72,7 +72,7 @@ no_default_server() {
   esac
 }
 
-# setup GROUP…: quick and silent when nothing is missing.
+# setup GROUP…: quick and silent if everything is installed.
 setup() {
   [ "${STINT_SETUP:-}" != off ] || return 0
   command -v dpkg-query >/dev/null || unknown_system

@@ -1,12 +1,12 @@
-# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are of ./dev, which reads this file
+# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are set by ./dev, which sources this file
 # The tests: ./dev test, coverage.
 
-# From a fresh clone on 2 cores with nothing cached. A run that takes longer fails, so the bounds leave room for a slow machine.
-readonly TEST_MINUTES_MAX=25 # the aim is 12
-readonly REST_MINUTES_MAX=60 # the aim is 45 for both together
+# From a fresh clone on 2 cores with nothing cached. A longer run fails, so the bounds leave room for a slow machine.
+readonly TEST_MINUTES_MAX=25 # the goal is 12
+readonly REST_MINUTES_MAX=60 # the goal is 45 for both together
 readonly SLOWEST_SHOWN=10
 
-# tests PRESET OPTION…: runs them (tools/run_tests.py has the options); sets `passed`, `failed` and `skipped`. Twice as many places as cores:
+# tests PRESET OPTION…: runs them (tools/run_tests.py has the options); sets `passed`, `failed` and `skipped`. Twice as many slots as cores:
 # an entry that computes takes two (cmake/Tests.cmake).
 tests() {
   tests_preset=$1
@@ -15,7 +15,7 @@ tests() {
   read -r passed failed skipped <"$build/$tests_preset/tests.counts"
 }
 
-# What a stage builds, and where: sets `stage_preset` and `stage_targets`.
+# The targets of a stage, and their preset: sets `stage_preset` and `stage_targets`.
 stage_build() {
   stage_preset=$1
   stage_targets=all
@@ -29,8 +29,8 @@ stage_build() {
   esac
 }
 
-# ahead STAGE: builds what a later stage needs with the time that the tests of this one leave idle, and no other. What goes wrong is
-# said by that stage, which builds again.
+# ahead STAGE: builds the targets of a later stage at idle priority while the tests of this one run. That stage builds again and
+# reports the errors.
 ahead() {
   stage_build "$1"
   # shellcheck disable=SC2086 # several targets
@@ -38,7 +38,7 @@ ahead() {
   ahead_pid=$!
 }
 
-# stage STAGE [NEXT…]: builds and runs what belongs to it, adds to the sums. Returns 1 if it does not compile.
+# stage STAGE [NEXT…]: builds and runs its tests, and adds to the sums. Returns 1 if it does not compile.
 stage() {
   stage_name=$1
   stage_next=${2:-}
@@ -80,7 +80,7 @@ $(head -n $SLOWEST_SHOWN "$build/$stage_tested/tests.times" | awk -v stage="$sta
   say "test: $stage_name done, $passed passed, $failed failed"
 }
 
-# test_stages MINUTES_MAX STAGE…: every stage given, a table, the time, and last the line that CI reads.
+# test_stages MINUTES_MAX STAGE…: runs every given stage, prints a table, the time, and last the line that CI reads.
 test_stages() {
   minutes_max=$1
   shift
@@ -90,7 +90,7 @@ test_stages() {
   table=
   slowest=
   while [ $# -gt 0 ]; do
-    # What does not compile in one build does not compile in the next.
+    # Code that fails to compile in one build fails in the next.
     stage "$@" || break
     [ -z "$ahead_pid" ] || wait "$ahead_pid" || true
     shift
@@ -108,7 +108,7 @@ test_stages() {
   [ "$sum_failed" -eq 0 ]
 }
 
-# test_some PRESET OPTION…: the inner loop, those tests alone.
+# test_some PRESET OPTION…: the inner loop, only the selected tests.
 test_some() {
   some_preset=$1
   shift
@@ -131,27 +131,27 @@ cmd_test() {
     case $1 in
       --full | --rest) extent=$1 ;;
       --preset)
-        [ $# -ge 2 ] || usage "--preset wants a name"
+        [ $# -ge 2 ] || usage "--preset needs a name"
         preset=$2
         shift
         ;;
       --preset=*) preset=${1#*=} ;;
       --repeat)
-        [ $# -ge 2 ] || usage "--repeat wants a number"
+        [ $# -ge 2 ] || usage "--repeat needs a number"
         repeat=$2
         shift
         ;;
       --repeat=*) repeat=${1#*=} ;;
       --list) list=yes ;;
-      -*) usage "test: no option '$1'" ;;
+      -*) usage "test: unknown option '$1'" ;;
       *) filter="${filter:+$filter|}$1" ;;
     esac
     shift
   done
-  [ -z "$extent" ] || [ -z "$preset$filter$repeat$list" ] || usage "test: $extent goes with nothing else"
+  [ -z "$extent" ] || [ -z "$preset$filter$repeat$list" ] || usage "test: $extent can't be combined with other options"
   setup base test
   [ -z "$extent" ] || setup ports
-  [ -z "$extent" ] || export TESTS_FROM_REGISTRIES=1 # tests may install what they need from registries
+  [ -z "$extent" ] || export TESTS_FROM_REGISTRIES=1 # tests may install packages from registries
   if [ -z "$filter$repeat$list" ]; then
     case $extent in
       --full) test_stages $((TEST_MINUTES_MAX + REST_MINUTES_MAX)) release asan tsan long ;;

@@ -1,14 +1,14 @@
-# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are of ./dev, which reads this file
-# Long searches for what is wrong: ./dev simulate, chaos.
+# shellcheck shell=sh disable=SC2154 # `root`, `build` and `jobs` are set by ./dev, which sources this file
+# Long searches for bugs: ./dev simulate, chaos.
 
 cmd_simulate() {
   simulated="--seconds 300 --from $(date +%s)"
   while [ $# -gt 0 ]; do
-    [ $# -ge 2 ] || usage "simulate: $1 wants a value"
+    [ $# -ge 2 ] || usage "simulate: $1 needs a value"
     case $1 in
       --minutes) simulated="--seconds $(($2 * 60)) --from $(date +%s)" ;;
       --seed) simulated="--seed $2" ;;
-      *) usage "simulate: no option '$1'" ;;
+      *) usage "simulate: unknown option '$1'" ;;
     esac
     shift 2
   done
@@ -25,8 +25,8 @@ cmd_chaos() {
   seed=$(date +%s)
   while [ $# -gt 0 ]; do
     case $1 in
-      --minutes | --store | --seed | --runs) [ $# -ge 2 ] || usage "chaos: $1 wants a value" ;;
-      *) usage "chaos: no option '$1'" ;;
+      --minutes | --store | --seed | --runs) [ $# -ge 2 ] || usage "chaos: $1 needs a value" ;;
+      *) usage "chaos: unknown option '$1'" ;;
     esac
     case $1 in
       --minutes) minutes=$2 ;;

@@ -15,6 +15,14 @@
 
 namespace stint {
 
+/// The waits between tries: full jitter of a ceiling that doubles from `base` to `cap`.
+struct BackoffRange {
+  Duration base = std::chrono::milliseconds(500);
+  Duration cap = std::chrono::seconds(8);
+
+  friend bool operator==(const BackoffRange&, const BackoffRange&) = default;
+};
+
 struct RetryPolicy {
   Duration base = std::chrono::milliseconds(500);
   Duration cap = std::chrono::seconds(8);       ///< bounds the jitter, not the server's requested delay
@@ -22,6 +30,8 @@ struct RetryPolicy {
   Duration attempt_time_max = Duration::max();  ///< longer attempts are stopped: `timed_out`, outcome unknown
   bool idempotent = false;                      ///< the work may be executed twice: also repeat after `Retry::unknown`
   bool counts_attempts = true;                  ///< each attempt is charged to the budget
+
+  [[nodiscard]] BackoffRange backoff() const noexcept { return {.base = base, .cap = cap}; }
 };
 
 enum class GiveUp : std::uint8_t {
@@ -49,9 +59,11 @@ struct FailedAttempt {
 /// True for `Retry::safe`, and for `Retry::unknown` if idempotent. Cancellation is never repeated, whatever its mark.
 [[nodiscard]] bool may_repeat(const Error& error, bool idempotent) noexcept;
 /// min(cap, base·2ⁱ), for any i.
-[[nodiscard]] Duration backoff_max(const RetryPolicy& policy, std::uint32_t i) noexcept;
+[[nodiscard]] Duration backoff_max(const BackoffRange& range, std::uint32_t i) noexcept;
 /// Uniform in [0, longest].
 [[nodiscard]] Duration full_jitter(Duration longest, std::uint64_t random) noexcept;
+/// The wait after the i-th failure in a row, from 1. The one rule: every back-off is this function of some range.
+[[nodiscard]] Duration backoff(const BackoffRange& range, std::uint32_t i, std::uint64_t random) noexcept;
 
 /// The last real error with its code, retry mark and delay, prefixed with the reason for giving up. `not_repeatable`
 /// returns the error unchanged: no retry was possible.

@@ -1,4 +1,4 @@
-// A plain Asio program, callbacks and timers, that takes permits by completion tokens.
+// A plain Asio program, with callbacks and timers, that acquires permits through completion tokens.
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -28,8 +28,8 @@ struct Seen {
   int aborted = 0;
 };
 
-/// Waits for a permit, holds it for a timer's time, and gives it back when the handler goes. A semaphore has no
-/// executor of its own: the handler names the one it wants to be called on.
+/// Waits for a permit, holds it for a timer's time, and releases it with the handler. A semaphore has no
+/// executor of its own: the handler names the one to be called on.
 void work(asio::io_context& io, stint::Semaphore& slots, Seen& seen) {
   auto granted = [&](error_code error, stint::Permit permit) {
     if (error) return;
@@ -51,7 +51,7 @@ int main() {
   asio::io_context io;
   for (int i = 0; i < 6; ++i) asio::post(io, [&] { work(io, slots, seen); });
 
-  // One that waits behind them is cancelled through its slot, as any Asio operation would be.
+  // A waiter behind them is cancelled through its slot, like any Asio operation.
   asio::cancellation_signal signal;
   asio::post(io, [&] {
     auto ended = [&](error_code error, const stint::Permit&) {
@@ -61,7 +61,7 @@ int main() {
   });
   asio::post(io, [&] { signal.emit(asio::cancellation_type::terminal); });
 
-  // And a deferred one, started when everything else has been.
+  // A deferred one, started after everything else.
   auto later = stint::async_acquire(slots, 1, asio::as_tuple(asio::deferred));
   bool granted = false;
   asio::post(io, [&] {

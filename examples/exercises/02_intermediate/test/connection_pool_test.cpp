@@ -166,7 +166,7 @@ TEST_F(Pool, step6_after_close_borrow_fails_and_nothing_is_kept) {
   RootScope scope(simulator);
   scope.spawn(use(*this, pool, "van", 1s));
   scope.spawn(use(*this, pool, "cab", 10s));
-  simulator.advance(2s);  // van's connection is idle, cab's is lent
+  simulator.advance(2s);  // van's connection is idle, cab's is borrowed
   EXPECT_EQ(pool.idle(), 1u);
   pool.close();
   EXPECT_EQ(pool.idle(), 0u);

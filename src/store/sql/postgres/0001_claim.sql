@@ -1,19 +1,20 @@
 -- Claim.
 
--- Whether another than p_node keeps a run, and lives; p_node NULL: whether anyone does. Not inlined, so that only what
--- has a keeper pays for it.
+-- Whether the run is kept for a living node other than p_node; p_node NULL: for any living node. Not inlined, so that
+-- only kept runs pay for it.
 CREATE FUNCTION is_kept(p_keeper bigint, p_node bigint) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT p_keeper IS DISTINCT FROM p_node
     AND EXISTS (SELECT FROM stint.node w WHERE w.node_id = p_keeper AND w.state <> 'dead') $$;
 
--- Limits that p_parent and those above it hold, as far up as they run.
+-- The limits that p_parent and its ancestors hold, as far up as they run.
 CREATE FUNCTION held_above(p_parent bigint) RETURNS int[] LANGUAGE sql STABLE AS $$
   WITH RECURSIVE above AS (
     SELECT r.run_id, r.parent_id, r.set_id FROM run r WHERE r.run_id = p_parent AND r.state = 'running'
     UNION SELECT r.run_id, r.parent_id, r.set_id FROM above a JOIN run r ON r.run_id = a.parent_id WHERE r.state = 'running')
   SELECT coalesce(array_agg(DISTINCT m.limit_id), '{}') FROM above JOIN limit_set_member m USING (set_id) $$;
 
--- A set like p_set without these limits; NULL: nothing is left. Two who make one at once make two, which does no harm.
+-- A set like p_set without these limits; NULL: nothing is left. Two concurrent calls may create two sets, which is
+-- harmless.
 CREATE FUNCTION set_without(p_set int, p_limits int[]) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE v_limits int[]; v_weights bigint[]; v_set int; BEGIN
   PERFORM FROM limit_set_member WHERE set_id = p_set AND limit_id = ANY (p_limits);
@@ -30,14 +31,14 @@ DECLARE v_limits int[]; v_weights bigint[]; v_set int; BEGIN
   INSERT INTO limit_set_member (set_id, limit_id, weight) SELECT v_set, * FROM unnest(v_limits, v_weights);
   RETURN v_set; END $$;
 
--- Whether the limit is another agent's turn. A turn that lapsed does not count, nor that of one who has nothing to start; a
--- kept run is something, for its keeper asks for it.
+-- Whether the limit is in another agent's turn. An expired turn does not count, nor that of an agent with nothing to
+-- start; a kept run counts, because its node claims it.
 CREATE FUNCTION is_anothers_turn(g named_limit, p_agent int, p_now timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT g.turn_of <> p_agent AND g.turn_until > p_now
     AND EXISTS (SELECT FROM run r WHERE r.agent_id = g.turn_of AND r.state = 'queued' AND r.hold IS NULL) $$;
 
--- The limits locked. NULL: another claim of this agent is under way and takes a batch; leave it to that one. Own limits
--- first and never waited for, then all by id: a limit that was shared until now is not missed.
+-- Locks the limits. NULL: another claim of this agent is under way and takes a batch; leave it to that one. Locks
+-- unshared limits first, without waiting, then all by id: so a limit that was shared until now is not missed.
 CREATE FUNCTION lock_limits(p_set int) RETURNS int[] LANGUAGE plpgsql AS $$
 DECLARE v_all int[]; v_own int[]; v_got int; BEGIN
   SELECT coalesce(array_agg(g.limit_id), '{}'), coalesce(array_agg(g.limit_id) FILTER (WHERE NOT g.shared), '{}') INTO v_all, v_own
@@ -48,8 +49,8 @@ DECLARE v_all int[]; v_own int[]; v_got int; BEGIN
   PERFORM FROM named_limit WHERE limit_id = ANY (v_all) ORDER BY limit_id FOR NO KEY UPDATE;
   RETURN v_all; END $$;
 
--- How many runs of the set may start now; NULL: no limit. The rule is domain/limit_rule.cpp's. Exact, because every claim on
--- these limits holds their locks. Takes and gives back turns.
+-- How many runs of the set may start now; NULL: no limit. The rule is domain/limit_rule.cpp's. Exact, because every
+-- claim on these limits holds their locks. Takes and returns turns.
 CREATE FUNCTION free_permits(p_agent int, p_set int, p_locked int[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE v record; t timestamptz := clock(); BEGIN
   SELECT min(CASE WHEN g.paused_until > t OR o.turn THEN 0
@@ -70,14 +71,14 @@ DECLARE v record; t timestamptz := clock(); BEGIN
   END IF;
   RETURN v.free; END $$;
 
--- In milliseconds, of a run that has begun; NULL: it has neither.
+-- In milliseconds, for a run that has begun; NULL: it has neither.
 CREATE FUNCTION time_left(p_deadline timestamptz, p_budget_until timestamptz, p_wall timestamptz, p_now timestamptz) RETURNS bigint
 LANGUAGE sql STABLE AS $$ SELECT least(to_ms(p_deadline) - to_ms(p_wall), to_ms(p_budget_until) - to_ms(p_now)) $$;
 
--- lock_timeout (55P03): a shared limit is busy, come back later. A plan from when the queue was short must not sort a long
--- one: only run_ready gives the order, whatever the statistics say. jit: the price that the planner puts on what is off
+-- lock_timeout (55P03): a shared limit is busy, retry later. A plan made for a short queue must not sort a long one:
+-- only run_ready gives the order, whatever the statistics. jit is off: the planner's penalty for the disabled plans
 -- would make it compile each statement (measured: 1 ms became 200).
--- p_only: the one run that is wanted; NULL: whatever is first. Only who names a run is spared the limits held above it.
+-- p_only: the one wanted run; NULL: the first. Only a run claimed by id is exempt from limits held above it.
 CREATE FUNCTION claim(p_node bigint, p_round bigint, p_agent text, p_most bigint, p_only text)
 RETURNS TABLE (run_id bigint, id text, fence bigint, attempt bigint, lost bigint, expires_ms bigint, input text, agent text,
   session text, on_crash text, unsafe boolean, left_ms bigint)
@@ -102,7 +103,7 @@ DECLARE v_node node; v_agent int; v_set int; v_parent bigint; v_limits int[]; v_
       AND r.state = 'queued' AND r.hold IS NULL AND NOT is_over(r, wall(), clock())
       AND (r.kept_for IS NULL OR NOT is_kept(r.kept_for, p_node));
   END IF;
-  IF NOT FOUND THEN RETURN; END IF;      -- who has nothing takes no turn
+  IF NOT FOUND THEN RETURN; END IF;      -- an agent without ready runs takes no turn
   IF v_parent IS NOT NULL THEN
     PERFORM FROM limit_set_member m JOIN named_limit g USING (limit_id) WHERE m.set_id = v_set AND g.paused_until > clock();
     IF FOUND THEN RETURN; END IF;
@@ -129,8 +130,9 @@ DECLARE v_node node; v_agent int; v_set int; v_parent bigint; v_limits int[]; v_
   SELECT k.run_id, k.public_id, k.fence, k.attempt, k.lost, to_ms(w) + l.left_ms, i.body, p_agent, s.key, k.on_crash, k.unsafe, l.left_ms
     FROM taken k CROSS JOIN LATERAL (SELECT time_left(k.deadline, k.budget_until, w, t) AS left_ms) l LEFT JOIN run_input i USING (run_id) LEFT JOIN session s USING (session_id) ORDER BY k.rank, k.run_id; END $$;
 
--- A claim whose answer was lost may have happened, or may even be about to: its process keeps its lease alive, so nobody
--- would take the runs back. A new round waits for what is under way and refuses what comes late; then it is sure.
+-- A claim whose answer was lost may have happened, or may still be about to: its process keeps its lease alive, so no
+-- other node would take the runs back. A new round waits for claims under way and refuses late ones; then the answer
+-- is final.
 CREATE FUNCTION new_round(p_node bigint) RETURNS bigint
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE v bigint; BEGIN
@@ -147,8 +149,8 @@ LANGUAGE sql VOLATILE SET search_path = stint_v1, stint, pg_temp AS $$
     CROSS JOIN LATERAL (SELECT time_left(r.deadline, r.budget_until, n.wall, n.now) AS left_ms) l JOIN agent a USING (agent_id) LEFT JOIN run_input i USING (run_id) LEFT JOIN session s USING (session_id)
     WHERE r.node_id = p_node AND r.state = 'running' ORDER BY r.run_id $$;
 
--- The agents that have something to claim. What is held is counted once, however many agents share a limit; the queue of
--- each is counted up to p_most, from its index alone: hence claim()'s settings.
+-- The agents that have something to claim. Held units are counted once, however many agents share a limit; the queue
+-- of each agent is counted up to p_most, from its index alone: hence claim()'s settings.
 CREATE FUNCTION ready(p_most bigint) RETURNS TABLE (agent text, runs bigint, startable bigint, rank_ms bigint, takes_turn boolean)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$

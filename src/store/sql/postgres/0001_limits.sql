@@ -1,4 +1,4 @@
--- Rows that all functions share; agents, limits and nodes.
+-- Functions that all others use; agents, limits and nodes.
 
 CREATE FUNCTION must_find(p_id text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE v bigint; BEGIN
@@ -9,7 +9,7 @@ DECLARE v bigint; BEGIN
 CREATE FUNCTION lock_sessions(p_sessions bigint[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
   PERFORM FROM session WHERE session_id = ANY (p_sessions) ORDER BY session_id FOR NO KEY UPDATE; END $$;
 
--- Whatever changes the state of a run comes through here, except a claim. Answers the sessions touched, for promote().
+-- Every change of a run's state goes through here, except a claim. Returns the sessions touched, for promote().
 CREATE FUNCTION lock_runs(p_runs bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE v bigint[]; BEGIN
   SELECT array_agg(DISTINCT session_id) INTO v FROM run WHERE run_id = ANY (p_runs) AND session_id IS NOT NULL;
@@ -17,7 +17,7 @@ DECLARE v bigint[]; BEGIN
   PERFORM FROM run WHERE run_id = ANY (p_runs) ORDER BY run_id FOR NO KEY UPDATE;
   RETURN v; END $$;
 
--- The oldest unfinished run of a session is its head, whatever its state; if it still waits for that, its turn has come.
+-- The oldest unfinished run of a session is its head, whatever its state; if its hold is `session`, it becomes ready.
 CREATE FUNCTION promote(p_sessions bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE t timestamptz := clock(); BEGIN
   UPDATE run u SET hold = CASE WHEN u.not_before > t THEN 'delay' END, cause = 'promoted', changed_at = t, seq = u.seq + 1,
@@ -27,8 +27,8 @@ DECLARE t timestamptz := clock(); BEGIN
     SELECT r.run_id FROM run r WHERE r.session_id = s AND r.finished_at IS NULL ORDER BY r.run_id LIMIT 1) h
   WHERE u.run_id = h.run_id AND u.state = 'queued' AND u.hold = 'session'; END $$;
 
--- Makes and locks them. Made in the order of their keys and locked in that of their ids, so that two submits never wait
--- for each other; again, if one of them was pruned meanwhile.
+-- Creates and locks sessions: created in the order of their keys and locked in that of their ids, so that two submits
+-- never wait for each other. Repeats if one of them was pruned meanwhile.
 CREATE FUNCTION open_sessions(p_keys text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE v_locked bigint; BEGIN
   LOOP
@@ -51,9 +51,9 @@ CREATE FUNCTION held(p_limit int, OUT units bigint, OUT runs bigint) LANGUAGE sq
 CREATE FUNCTION owns(r run, p_node bigint, p_fence bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT r.state = 'running' AND r.fence = p_fence AND r.node_id = p_node $$;
 
--- One agent of define(): its limits are given as two lists. One definer at a time: `shared` depends on all agents.
+-- One agent of define(): its limits come as two lists. One definer at a time: `shared` depends on all agents.
 CREATE FUNCTION define(p_name text, p_limits text[], p_weights bigint[], p_queued_max bigint, p_attempts_max bigint,
-  p_lost_max bigint, p_backoff_base_ms bigint, p_backoff_cap_ms bigint) RETURNS void
+  p_lost_max bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE v_set int; v_before int; v_limits int[]; v_agent int; BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('stint.define', 0));
@@ -68,11 +68,10 @@ DECLARE v_set int; v_before int; v_limits int[]; v_agent int; BEGIN
     INSERT INTO limit_set_member (set_id, limit_id, weight)
       SELECT v_set, g.limit_id, l.weight FROM unnest(p_limits, p_weights) l (name, weight) JOIN named_limit g USING (name);
   END IF;
-  INSERT INTO agent AS a (name, set_id, queued_max, attempts_max, lost_max, backoff_base_ms, backoff_cap_ms)
-    VALUES (p_name, v_set, p_queued_max, p_attempts_max, p_lost_max, p_backoff_base_ms, p_backoff_cap_ms)
+  INSERT INTO agent AS a (name, set_id, queued_max, attempts_max, lost_max)
+    VALUES (p_name, v_set, p_queued_max, p_attempts_max, p_lost_max)
     ON CONFLICT (name) DO UPDATE SET set_id = excluded.set_id, queued_max = excluded.queued_max,
-      attempts_max = excluded.attempts_max, lost_max = excluded.lost_max,
-      backoff_base_ms = excluded.backoff_base_ms, backoff_cap_ms = excluded.backoff_cap_ms
+      attempts_max = excluded.attempts_max, lost_max = excluded.lost_max
     RETURNING a.agent_id INTO v_agent;
   INSERT INTO standstill (agent_id) VALUES (v_agent) ON CONFLICT DO NOTHING;
   IF v_set IS NOT DISTINCT FROM v_before THEN RETURN; END IF;
@@ -83,7 +82,8 @@ DECLARE v_set int; v_before int; v_limits int[]; v_agent int; BEGIN
     WHERE n.limit_id = g.limit_id AND g.limit_id = ANY (v_limits) AND g.shared <> n.many;
   PERFORM note_pauses(ARRAY[v_agent]); END $$;
 
--- As Ledger::configure. One configuration at a time, and no definition beside it: which agents use a limit decides.
+-- Like Ledger::configure. One configuration at a time and no definition beside it: the result depends on which agents
+-- use a limit.
 CREATE FUNCTION configure(p_limits text[], p_capacities bigint[], p_agents text[]) RETURNS void
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('stint.define', 0));
@@ -107,7 +107,7 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   INSERT INTO event (seq, fence, cause, data, at) VALUES (0, 0, 'resized',
     format('{"limit":%s,"capacity":%s}', to_json(p_limit), coalesce(p_capacity::text, 'null')), clock()); END $$;
 
--- Only an account is probed when its pause is over: domain::is_probed.
+-- Only an account is probed after a pause: domain::is_probed.
 CREATE FUNCTION pause(p_limit text, p_length_ms bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   PERFORM make_limits(ARRAY[p_limit]);
@@ -116,7 +116,7 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
     WHERE name = p_limit;
   PERFORM note_pauses(ARRAY[p_limit]); END $$;
 
--- What was parked on it keeps its rank; the first to be claimed is the probe.
+-- Runs parked on it keep their rank; the first to be claimed is the probe.
 CREATE FUNCTION resume(p_limit text) RETURNS bigint
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE t timestamptz := clock(); v_woken bigint; BEGIN

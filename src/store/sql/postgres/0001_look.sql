@@ -17,13 +17,13 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE v_run bigint := must_find(p_id); BEGIN
   RETURN QUERY SELECT * FROM told WHERE run_id = v_run AND seq > p_after ORDER BY seq LIMIT p_most; END $$;
 
--- Below the snapshot's xmin every transaction has ended, so nothing can appear behind the cursor later.
+-- Below the snapshot's xmin every transaction has ended, so no event can appear behind the cursor later.
 CREATE FUNCTION feed(p_xid xid8, p_id bigint, p_most bigint) RETURNS SETOF told
 LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
   SELECT * FROM told WHERE (xid, id) > (p_xid, p_id) AND xid < pg_snapshot_xmin(pg_current_snapshot())
     ORDER BY xid, id LIMIT p_most $$;
 
--- Running runs that hold units of the limit, the earliest claim first: by the set that each was claimed with.
+-- Running runs that hold units of the limit, earliest claim first, by the set that each was claimed with.
 CREATE FUNCTION holders(p_limit int, p_most bigint)
 RETURNS TABLE (run_id bigint, id text, agent text, weight bigint, since timestamptz) LANGUAGE sql STABLE AS $$
   SELECT r.run_id, r.public_id, a.name, m.weight, coalesce(r.started_at, r.created_at) FROM limit_set_member m
@@ -38,7 +38,7 @@ RETURNS TABLE (run_id bigint, id text, agent text, weight bigint, rank timestamp
       WHERE x.agent_id = a.agent_id AND x.state = 'queued' AND x.hold IS NULL ORDER BY x.rank, x.run_id LIMIT p_most) r
     WHERE m.limit_id = p_limit ORDER BY r.rank, r.run_id LIMIT p_most $$;
 
--- One row for each limit, or, with p_listed, for each of its holders and then of its waiters, as many as that of each.
+-- One row per limit or, with p_listed, one per holder and then per waiter, up to that many of each.
 CREATE FUNCTION limits(p_listed bigint) RETURNS TABLE (name text, capacity bigint, units bigint, runs bigint, paused boolean,
   paused_until_ms bigint, ramp bigint, paused_ms bigint, holds boolean, id text, agent text, weight bigint, since_ms bigint)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
@@ -53,7 +53,7 @@ DECLARE t timestamptz := clock(); BEGIN
       UNION ALL SELECT false, o.run_id, o.id, o.agent, o.weight, NULL, o.rank FROM waiters(g.limit_id, p_listed) o) x ON p_listed > 0
     ORDER BY g.name, x.holds DESC, x.since, x.rank, x.run_id; END $$;
 
--- One row for each reason, or for each holder of the limit that is the reason. NULL: the field is none of this reason's.
+-- One row per reason, or per holder of the limit that is the reason. NULL: the reason does not use the field.
 CREATE FUNCTION why(p_id text, p_listed bigint, p_place_max bigint)
 RETURNS TABLE (reason text, "limit" text, until_ms bigint, capacity bigint, held bigint, weight bigint, ramp bigint, turn_of text,
   behind text, behind_state text, place bigint, id text, agent text, holds bigint, since_ms bigint)

@@ -1,6 +1,6 @@
--- The end of an attempt, and what its owner says before that.
+-- The end of an attempt, and what its owner reports before that.
 
--- domain::after_settle, word for word. In the place of the first version's, which never says `expired`.
+-- Same as domain::after_settle. Replaces the first version's, which never returns `expired`.
 CREATE FUNCTION next_state(p_settle text, p_stop text, p_unsafe boolean, p_on_crash text,
   p_attempt bigint, p_attempts_max bigint, p_lost bigint, p_lost_max bigint, p_expires_first boolean,
   p_deadline_first boolean)
@@ -16,16 +16,16 @@ RETURNS text LANGUAGE sql IMMUTABLE AS $$
     WHEN p_settle = 'retry' AND p_attempt >= p_attempts_max  THEN 'failed'
     WHEN p_settle = 'park' AND p_deadline_first              THEN 'expired'
     WHEN p_settle = 'park'                                   THEN 'parked'
-    WHEN p_expires_first                                     THEN 'expired'    -- what can't fit ends now
+    WHEN p_expires_first                                     THEN 'expired'    -- a retry would not fit in time
     ELSE 'queued' END $$;
 
--- domain::error_of_loss, word for word.
+-- Same as domain::error_of_loss.
 CREATE FUNCTION error_of_loss(p_next text, p_times bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE p_next WHEN 'in_doubt' THEN 'the process that carried it was lost: what it did until then is unknown'
     WHEN 'failed' THEN format('the process that carried it was lost %s: the run may be the cause. `stint retry` runs it again',
       CASE p_times WHEN 1 THEN 'once' ELSE p_times || ' times' END) END $$;
 
--- After the runs: pauses what a park named, and widens the ramps of what succeeded. All limits are locked first.
+-- After the runs: pauses the limits that a park names, and widens the ramps after a success. Locks all limits first.
 CREATE FUNCTION settle_limits(p_runs bigint[], p_settles text[], p_park_on text[], p_park_ms bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE v_paused text[]; v_ramped int[]; BEGIN
@@ -39,7 +39,7 @@ DECLARE v_paused text[]; v_ramped int[]; BEGIN
   END IF;
   IF v_paused IS NULL AND v_ramped IS NULL THEN RETURN; END IF;
   PERFORM FROM named_limit WHERE limit_id = ANY (v_ramped) OR name = ANY (v_paused) ORDER BY limit_id FOR NO KEY UPDATE;
-  -- Each success doubles it, up to the capacity or 64: then it is over.
+  -- Each success doubles it, up to the capacity or 64; then the ramp ends.
   UPDATE named_limit g SET ramp = CASE WHEN g.ramp * 2 ^ n.times < least(g.capacity, 64) THEN (g.ramp * 2 ^ n.times)::bigint END
     FROM (SELECT m.limit_id, count(*) AS times FROM unnest(p_runs, p_settles) i (run_id, settle)
             JOIN run r USING (run_id) JOIN limit_set_member m USING (set_id) WHERE i.settle = 'succeeded' GROUP BY m.limit_id) n
@@ -51,7 +51,7 @@ DECLARE v_paused text[]; v_ramped int[]; BEGIN
     WHERE g.name = n.name;
   IF v_paused IS NOT NULL THEN PERFORM note_pauses(v_paused); END IF; END $$;
 
--- Adds to the families of these runs. Last in a transaction: who holds the lock of a family waits for nothing but other
+-- Adds to the families of these runs. Last in a transaction: the holder of a family's lock waits only for other
 -- families, in the order of their ids.
 CREATE FUNCTION add_use(p_runs bigint[], p_tokens bigint[], p_cost_micros bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE v_families bigint[]; BEGIN
@@ -64,9 +64,9 @@ DECLARE v_families bigint[]; BEGIN
             GROUP BY m.family_id) n
     WHERE f.family_id = n.family_id; END $$;
 
--- Ends attempts, of whatever kind, and adds up what they used. What is missing in the answer was stale: it counts for nothing.
--- p_tokens and p_cost_micros are NULL for a lost attempt: what it reported stays counted. The settings are claim()'s: each run is
--- looked up by its number, whatever the statistics say, and nothing is planned anew.
+-- Ends attempts of any kind and adds up their use. A settlement that is missing in the answer was stale and was
+-- rejected. p_tokens and p_cost_micros are NULL for a lost attempt: what it reported stays counted. The settings are
+-- those of claim(): each run is looked up by its number, whatever the statistics, and nothing is planned again.
 CREATE FUNCTION settle(p_node bigint, p_runs bigint[], p_fences bigint[], p_settles text[], p_errors text[], p_results text[],
   p_retry_ms bigint[], p_park_on text[], p_park_ms bigint[], p_tokens bigint[], p_cost_micros bigint[])
 RETURNS TABLE (at bigint, state text) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp
@@ -77,11 +77,11 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
   t timestamptz; w timestamptz; BEGIN
   v_sessions := lock_runs(p_runs);
   t := clock(); w := wall();
-  -- OFFSET: the runs are looked up one by one. Else a plan may compare all that the node owns with all that it settles.
+  -- OFFSET forces lookups one by one: otherwise a plan may compare all runs that the node owns with all that it
+  -- settles.
   WITH due AS MATERIALIZED (
     SELECT DISTINCT ON (r.run_id) r.*, i.at, i.settle, i.error, i.result, i.park_on, later(t, i.park_ms) AS until, later(w, i.park_ms) AS wall_until,
-           CASE i.settle WHEN 'retry' THEN later(t, greatest(i.retry_ms,
-             ceil(random() * least(a.backoff_cap_ms, a.backoff_base_ms * 2.0 ^ least(r.attempt, 20)))::bigint)) ELSE t END AS again,
+           CASE i.settle WHEN 'retry' THEN later(t, i.retry_ms) ELSE t END AS again,
            i.tokens, i.cost, a.attempts_max, a.lost_max
     FROM unnest(p_runs, p_fences, p_settles, p_errors, p_results, p_retry_ms, p_park_on, p_park_ms, p_tokens, p_cost_micros)
       WITH ORDINALITY AS i (run_id, fence, settle, error, result, retry_ms, park_on, park_ms, tokens, cost, at)
@@ -136,7 +136,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
   IF v_used IS NOT NULL THEN PERFORM add_use(v_used, v_tokens, v_cost); END IF;
   RETURN QUERY SELECT * FROM unnest(v_at, v_states); END $$;
 
--- As a success does it: settle_limits().
+-- Widens the ramps like a success: settle_limits().
 CREATE FUNCTION answered(p_node bigint, p_run bigint, p_fence bigint) RETURNS boolean
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   PERFORM FROM run r WHERE r.run_id = p_run AND owns(r, p_node, p_fence) FOR SHARE;
@@ -146,7 +146,7 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   END IF;
   RETURN true; END $$;
 
--- What an attempt has used so far. No row: stale. No event: nothing but the sums has changed.
+-- Records the use of an attempt so far. No row: stale. No event: only the sums have changed.
 CREATE FUNCTION report(p_node bigint, p_run bigint, p_fence bigint, p_tokens bigint, p_cost_micros bigint)
 RETURNS TABLE (head text, tokens bigint, cost_micros bigint)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
@@ -165,14 +165,14 @@ DECLARE r run; v_tokens bigint; v_micros bigint; BEGIN
     UNION ALL SELECT r.public_id, r.tokens + v_tokens, r.cost_micros + v_micros
       WHERE NOT EXISTS (SELECT FROM family f WHERE f.head = r.public_id); END $$;
 
--- Before a call that may not be repeated is begun, and when its outcome is known.
+-- Before an operation that must not be repeated, and when its outcome is known.
 CREATE FUNCTION mark(p_node bigint, p_run bigint, p_fence bigint, p_unsafe boolean) RETURNS boolean
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   UPDATE run r SET unsafe = p_unsafe, cause = CASE WHEN p_unsafe THEN 'unsafe' ELSE 'safe' END, changed_at = clock(), seq = r.seq + 1
     WHERE r.run_id = p_run AND owns(r, p_node, p_fence) AND r.unsafe <> p_unsafe;
   RETURN FOUND OR EXISTS (SELECT FROM run r WHERE r.run_id = p_run AND owns(r, p_node, p_fence)); END $$;
 
--- Asked again under the same word, it is not written again: an answer may have been lost.
+-- A repeated call with the same word does not write again: the answer may have been lost.
 CREATE FUNCTION note(p_node bigint, p_run bigint, p_fence bigint, p_word bigint, p_cause text, p_data text) RETURNS boolean
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   WITH u AS (UPDATE run r SET seq = r.seq + 1, cause = 'note', changed_at = clock(), last_word = p_word
@@ -181,7 +181,7 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
     SELECT run_id, seq, fence, node_id, set_id, p_cause, state, p_data, changed_at FROM u;
   RETURN FOUND OR EXISTS (SELECT FROM run r WHERE r.run_id = p_run AND owns(r, p_node, p_fence)); END $$;
 
--- The head of an output and its tail are kept, in chunks; what falls out of the tail goes.
+-- Keeps the head and the tail of an output, in chunks; deletes chunks that leave the tail.
 CREATE FUNCTION append_output(p_node bigint, p_run bigint, p_fence bigint, p_word bigint, p_text bytea, p_head_max bigint,
   p_tail_max bigint)
 RETURNS boolean LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
@@ -192,7 +192,7 @@ DECLARE v_at bigint; v_end bigint; v_head int; v_tail int; BEGIN
   INSERT INTO output AS o (run_id, bytes, last_word) VALUES (p_run, length(p_text), p_word)
     ON CONFLICT (run_id) DO UPDATE SET bytes = o.bytes + excluded.bytes, last_word = p_word
     WHERE o.last_word IS DISTINCT FROM p_word RETURNING bytes INTO v_end;
-  IF NOT FOUND THEN RETURN true; END IF;                 -- it is there already
+  IF NOT FOUND THEN RETURN true; END IF;                 -- it exists already
   v_at := v_end - length(p_text);
   v_head := least(greatest(p_head_max - v_at, 0), length(p_text));
   v_tail := least(p_tail_max, length(p_text) - v_head);

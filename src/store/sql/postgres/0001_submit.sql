@@ -1,22 +1,22 @@
 -- Submit.
 
--- Deadlines as moments of the database's clock, of moments and of lengths from now: the earlier one holds.
+-- Deadlines as moments of the database's clock, from moments and from lengths: the earlier one applies.
 CREATE FUNCTION deadlines(p_moments_ms bigint[], p_lengths_ms bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE v_now bigint := to_ms(wall()); BEGIN
   RETURN ARRAY(SELECT least(d.moment, v_now + d.length) FROM unnest(p_moments_ms, p_lengths_ms)
     WITH ORDINALITY AS d (moment, length, at) ORDER BY d.at); END $$;
 
--- How many more may be queued. Soft by the number of those who submit at once: an exact bound would make all submits of
--- an agent wait for each other. Its cost is the bound.
+-- How many more runs may be queued. Concurrent submits may exceed the bound by their number: an exact bound would
+-- make all submits of an agent wait for each other. Its cost is the bound.
 CREATE FUNCTION room(a agent) RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT a.queued_max - count(*) FROM (
     (SELECT FROM run WHERE agent_id = a.agent_id AND state = 'queued' AND hold IS NULL LIMIT a.queued_max)
     UNION ALL
     (SELECT FROM run WHERE agent_id = a.agent_id AND state = 'queued' AND hold IS NOT NULL LIMIT a.queued_max)) q $$;
 
--- The common case, all at once: runs without session, parent and key, all of them new, and room for all. False: nothing
--- was done, they have to be looked at one by one.
+-- The common case in one statement: runs without session, parent and key, all of them new, and room for all. False:
+-- nothing was done, and the caller must handle them one by one.
 CREATE FUNCTION enqueue_all(p_ids text[], p_agents text[], p_priorities int[], p_delays_ms bigint[], p_deadlines_ms bigint[],
   p_budgets_ms bigint[], p_on_crash text[], p_inputs text[]) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE v_runs bigint[]; t timestamptz; BEGIN
@@ -43,8 +43,8 @@ DECLARE v_runs bigint[]; t timestamptz; BEGIN
   INSERT INTO run_input (run_id, body) SELECT * FROM unnest(v_runs, p_inputs) u (run_id, body) WHERE u.body <> '';
   RETURN true; END $$;
 
--- The run that holds the session and is above a child of p_parent; NULL: none. The child and it would wait for each other.
--- One that has ended holds nothing, and waits for nothing below it: the search ends there.
+-- The run that holds the session and is an ancestor of a child of p_parent; NULL: none. The child and it would wait
+-- for each other. An ended run holds nothing and waits for no descendant: the search ends there.
 CREATE FUNCTION holder_above(p_parent bigint, p_session bigint) RETURNS text LANGUAGE sql STABLE AS $$
   WITH RECURSIVE above AS (
     SELECT r.run_id, r.parent_id, r.session_id, r.public_id FROM run r WHERE r.run_id = p_parent AND r.finished_at IS NULL
@@ -52,8 +52,8 @@ CREATE FUNCTION holder_above(p_parent bigint, p_session bigint) RETURNS text LAN
       WHERE r.finished_at IS NULL)
   SELECT public_id FROM above WHERE session_id = p_session LIMIT 1 $$;
 
--- One answer for each, in their order; a NULL `error` is success. Sessions and parents are locked for all of them before
--- the first is written. The share lock on a parent orders its children against its end and its cancel.
+-- One answer per run, in order; a NULL `error` is success. Locks the sessions and parents of all runs before it
+-- writes the first. The share lock on a parent orders its children against its end and its cancel.
 CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_priorities int[],
   p_delays_ms bigint[], p_deadlines_ms bigint[], p_budgets_ms bigint[], p_on_crash text[], p_inputs text[])
 RETURNS TABLE (id text, created boolean, error text, message text)
@@ -99,14 +99,14 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_holder text; v_behi
       END IF;
       IF v_session IS NOT NULL THEN
         v_holder := holder_above(v_parent.run_id, v_session);
-        IF v_holder IS NOT NULL THEN                       -- store/words.cpp has the same words
+        IF v_holder IS NOT NULL THEN                       -- store/errors.cpp has the same text
           error := 'ST400'; message := format('session ''%s'' is held by run ''%s'', which is above this one: each would wait for the '
             'other. Use another session', n.session, v_holder); RETURN NEXT; CONTINUE;
         END IF;
       END IF;
     END IF;
     INSERT INTO run_name (public_id) VALUES (n.id) ON CONFLICT DO NOTHING RETURNING run_id INTO v_run;
-    IF NOT FOUND THEN RETURN NEXT; CONTINUE; END IF;     -- a twin was quicker, and has committed
+    IF NOT FOUND THEN RETURN NEXT; CONTINUE; END IF;     -- the same run was committed by another submit
     INSERT INTO run (run_id, public_id, agent_id, session_id, parent_id, parent, idem_key, on_crash, state, hold, cause,
                      changed_at, rank, created_at, not_before, deadline, budget_ms, budget_until)
       VALUES (v_run, n.id, a.agent_id, v_session, v_parent.run_id, nullif(n.parent, ''), nullif(n.key, ''), n.on_crash, 'queued',
@@ -120,15 +120,15 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_holder text; v_behi
       created := true;
       v_room := v_room || jsonb_build_object(n.agent, (v_room ->> n.agent)::bigint - 1);
       IF n.input <> '' THEN INSERT INTO run_input (run_id, body) VALUES (v_run, n.input); END IF;
-    ELSE                                                 -- a twin by its key
+    ELSE                                                 -- a run with the same key
       DELETE FROM run_name WHERE public_id = n.id;
       SELECT public_id INTO id FROM run WHERE agent_id = a.agent_id AND idem_key = n.key;
     END IF;
     RETURN NEXT;
   END LOOP; END $$;
 
--- A family is begun by a child of its head, which holds a share lock on it: what the head has used can't change meanwhile.
--- The parent of a run belongs to all families that the run joins, so none of them is forgotten now.
+-- A child of the head starts a family and holds a share lock on the head, so the head's use cannot change meanwhile.
+-- The parent of a run belongs to all families that the run joins, so none of them is deleted now.
 CREATE FUNCTION join_families(p_run bigint, p_heads text[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
   WITH made AS (
     INSERT INTO family (head, tokens, cost_micros) SELECT r.public_id, r.tokens, r.cost_micros
@@ -138,8 +138,8 @@ CREATE FUNCTION join_families(p_run bigint, p_heads text[]) RETURNS void LANGUAG
   INSERT INTO family_run (run_id, family_id) SELECT p_run, f.family_id FROM family f WHERE f.head = ANY (p_heads)
     ON CONFLICT DO NOTHING; END $$;
 
--- The same, if some are kept, or draw on the budgets of others: p_draws_on has their ids, with a space
--- between them. Nobody sees them before they are.
+-- The same if some runs are kept, or draw on the budgets of others: p_draws_on contains their ids, separated by
+-- spaces. The runs become visible only with both.
 CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_priorities int[],
   p_delays_ms bigint[], p_deadlines_ms bigint[], p_budgets_ms bigint[], p_on_crash text[], p_inputs text[], p_kept_for bigint[],
   p_draws_on text[])
@@ -159,7 +159,7 @@ DECLARE v_for bigint; v_draws_on text; BEGIN
     RETURN NEXT;
   END LOOP; END $$;
 
--- Wakes who waits for work. A commit that notifies waits for the others that do, of the whole database: so only one at
--- a time does; what another commits just after that is found by a poll.
+-- Wakes waiting nodes. A commit that notifies waits for all other notifying commits of the database, so only one at a
+-- time does; a poll finds what another commits just after that.
 CREATE FUNCTION announce() RETURNS void LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   IF pg_try_advisory_xact_lock(hashtextextended('stint.announce', 0)) THEN PERFORM pg_notify('stint', ''); END IF; END $$;

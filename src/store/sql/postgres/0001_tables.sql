@@ -1,31 +1,32 @@
--- Tables of the store of a fleet. Versions of the program that are next to each other share them; each has its functions
--- in a schema of its own, the first in stint_v1. What is added later comes with a default.
--- Times are whole milliseconds of the store's clock, which is the database's, but does not jump with it; leases and deadlines are
--- times of the database's own. Durations are milliseconds.
+-- Tables of the PostgreSQL store. Adjacent program versions share them; each version has its functions in its own
+-- schema, the first in stint_v1. A column that is added later has a default.
+-- Times are whole milliseconds of the store's clock: the database's, without its jumps. Leases and deadlines use the
+-- database's own clock. Durations are milliseconds.
 CREATE SCHEMA stint;
 SET LOCAL search_path = stint;
 
 CREATE TABLE meta (key text PRIMARY KEY, value bigint NOT NULL);
-INSERT INTO meta VALUES ('version', 0), ('oldest_program', 101);  -- the oldest version of the schema that a program may know
+INSERT INTO meta VALUES ('version', 0), ('oldest_program', 101);  -- the oldest schema version of a compatible program
 
--- How far the store's clock is ahead of the database's. Who sees that jump sets it, so that the store's goes on as before; `moved`
--- counts how often that was, so that two who see the same jump do it once. `seen`: the database's clock when somebody last found
--- that it had not jumped. As long as that is a moment ago, whoever thinks that it jumped has been asleep itself.
+-- How far the store's clock is ahead of the database's. A process that sees a jump of the latter sets it, so that the
+-- store's clock continues; `moved` counts these corrections, so that two processes that see the same jump correct it
+-- once. `seen`: the database's clock when a process last found that it had not jumped. If that is recent, a process
+-- that believes in a jump has been asleep itself.
 CREATE TABLE store_clock (ahead_ms bigint NOT NULL, moved bigint NOT NULL, seen timestamptz NOT NULL) WITH (fillfactor = 20);
 INSERT INTO store_clock VALUES (0, 0, date_trunc('milliseconds', clock_timestamp()));
 
--- The row of one limit. A claim locks it; nothing counts in it. The rows of run decide what is held.
+-- The row of one limit. A claim locks it; it contains no counter. The rows of run determine what is held.
 CREATE TABLE named_limit (
   limit_id      int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name         text COLLATE "C" UNIQUE NOT NULL,
-  capacity     bigint CHECK (capacity > 0),           -- NULL: no cap, the limit is there to be paused
-  shared       boolean NOT NULL DEFAULT false,        -- several agents use it: a claim waits for it. Else it skips it
-  paused_until timestamptz,                           -- 'infinity': until somebody resumes it
+  capacity     bigint CHECK (capacity > 0),           -- NULL: no cap; the limit can still be paused
+  shared       boolean NOT NULL DEFAULT false,        -- several agents use it: a claim waits for it. Otherwise it skips it
+  paused_until timestamptz,                           -- 'infinity': until resume()
   ramp         bigint,                                -- after a pause: runs allowed at once; 1 is the probe
-  turn_of      int, turn_until timestamptz,           -- whose turn it is, while a heavy request waits for units
+  turn_of      int, turn_until timestamptz,           -- which agent has the turn, while a heavy request waits for units
   last_turn_of int,                                   -- not again before another agent was served
-  -- The capacity that a configuration gave the limit last: so a resize by hand outlives a restart, and what the configuration does
-  -- not name any more can be taken back.
+  -- The last configured capacity: so a manual resize survives a restart, and a limit that the configuration no longer
+  -- names can be reset.
   configured   bigint
 ) WITH (fillfactor = 50);
 
@@ -38,62 +39,61 @@ CREATE INDEX limit_set_member_by_limit ON limit_set_member (limit_id, set_id, we
 
 CREATE TABLE agent (
   agent_id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" UNIQUE NOT NULL,
-  set_id int NOT NULL REFERENCES limit_set, queued_max bigint NOT NULL, attempts_max bigint NOT NULL, lost_max bigint NOT NULL,
-  backoff_base_ms bigint NOT NULL, backoff_cap_ms bigint NOT NULL);
+  set_id int NOT NULL REFERENCES limit_set, queued_max bigint NOT NULL, attempts_max bigint NOT NULL, lost_max bigint NOT NULL);
 CREATE INDEX agent_by_set ON agent (set_id);
--- How long budgets of an agent's ready runs have stood still because a limit of it was paused: until `since`, and from then on
--- until `until`, if a limit is paused. A row of its own, which is locked after the limits.
+-- How long the budgets of an agent's ready runs have stood still because one of its limits was paused: until `since`,
+-- and from then on until `until`, if a limit is paused. A separate row, which is locked after the limits.
 CREATE TABLE standstill (
   agent_id int PRIMARY KEY, total_ms bigint NOT NULL DEFAULT 0, since timestamptz, until timestamptz) WITH (fillfactor = 50);
 
--- One row for each process that carries runs: its lease.
+-- One row per node: its lease.
 CREATE TABLE node (
   node_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, label text NOT NULL,
   state text NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'draining', 'dead')), lease_until timestamptz NOT NULL, beaten_at timestamptz NOT NULL,
-  round bigint NOT NULL DEFAULT 0                      -- a claim of an earlier round is refused: see owned()
+  round bigint NOT NULL DEFAULT 0                      -- claims of an earlier round are refused: see owned()
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 CREATE INDEX node_lease ON node (lease_until) WHERE state <> 'dead';
 
--- The lock of the session: a submit and every end lock it, so that there is one head.
+-- The lock of the session: every submit and every end takes it, so that there is one head.
 CREATE TABLE session (session_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" UNIQUE NOT NULL);
 
--- The ids that people see, each with the number of its run. No index of run: each change of a run would write it anew,
--- and that was a quarter of what a claim and its end cost together.
+-- Maps public ids to run numbers. Not an index of run: every change of a run would write it again, which was a
+-- quarter of the cost of a claim and its settlement.
 CREATE TABLE run_name (
   public_id text COLLATE "C" PRIMARY KEY CHECK (public_id ~ '^[a-z2-7]{12}$'), run_id bigint GENERATED ALWAYS AS IDENTITY);
 
 CREATE TABLE run (
-  run_id bigint PRIMARY KEY WITH (fillfactor = 40), public_id text COLLATE "C" NOT NULL,  -- as in run_name. Room for a run's later versions
+  run_id bigint PRIMARY KEY WITH (fillfactor = 40), public_id text COLLATE "C" NOT NULL,  -- as in run_name. The free space is for later versions of the row
   agent_id int NOT NULL, session_id bigint, parent_id bigint, parent text, idem_key text COLLATE "C",
   on_crash text NOT NULL CHECK (on_crash IN ('resume', 'rerun', 'doubt')),
   state text NOT NULL CHECK (state IN
     ('queued', 'running', 'parked', 'succeeded', 'failed', 'cancelled', 'expired', 'in_doubt')),
   hold text CHECK (hold IN ('session', 'delay', 'backoff', 'quota', 'person')),  -- queued and NULL: ready
-  stop text CHECK (stop IN ('cancelled', 'expired')),  -- asked of the owner; names the state in which it will end
-  cause text NOT NULL,                                 -- of its last change, and when that was: they become the event's
+  stop text CHECK (stop IN ('cancelled', 'expired')),  -- requested of the owner; names the state in which the run will end
+  cause text NOT NULL,                                 -- of its last change, with its time: both go into the event
   changed_at timestamptz NOT NULL,
   error text,
-  rank timestamptz NOT NULL,                           -- when it is due, less 10 minutes for each step of priority
+  rank timestamptz NOT NULL,                           -- when it is due, minus 10 minutes per step of priority
   created_at timestamptz NOT NULL, not_before timestamptz, deadline timestamptz,
-  -- From the first start; stands still while parked. Of a ready run `budget_until` is a time of its agent's clock, which stands
-  -- still while a limit is paused: the store's, less stood().
+  -- From the first start; stands still while parked. For a ready run `budget_until` is a time of its agent's clock,
+  -- which stands still while a limit is paused: the store's clock minus stood().
   budget_ms bigint, budget_left_ms bigint, budget_until timestamptz,
   attempt bigint NOT NULL DEFAULT 0, lost bigint NOT NULL DEFAULT 0,
   fence bigint NOT NULL DEFAULT 0, seq bigint NOT NULL DEFAULT 1,
-  unsafe boolean NOT NULL DEFAULT false,               -- a call that may not be repeated was begun, its outcome is not known
+  unsafe boolean NOT NULL DEFAULT false,               -- an operation that must not be repeated was begun, its outcome is unknown
   last_word bigint,                                    -- the owner's last note, which is not written twice
   node_id bigint, set_id int, parked_on text COLLATE "C",
   started_at timestamptz, finished_at timestamptz,
-  tokens bigint NOT NULL DEFAULT 0, cost_micros bigint NOT NULL DEFAULT 0,  -- of all attempts, with what the running one has reported
+  tokens bigint NOT NULL DEFAULT 0, cost_micros bigint NOT NULL DEFAULT 0,  -- of all attempts, including what the running one has reported
   reported_tokens bigint NOT NULL DEFAULT 0, reported_micros bigint NOT NULL DEFAULT 0,
-  kept_for bigint,                                     -- the node that submitted it and carries it itself: while that lives, no other claims it
+  kept_for bigint,                                     -- the node that submitted it and carries it itself: only that one may claim it while alive
   CHECK ((state = 'running') = (node_id IS NOT NULL)),
   CHECK ((state IN ('succeeded', 'failed', 'cancelled', 'expired')) = (finished_at IS NOT NULL)),
   CHECK (hold IS NULL OR state IN ('queued', 'parked'))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
         autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
--- Predicates are literal, so that what is blocked is in no index that a claim reads. No index that a claim could use begins with
--- agent_id but those two: it would take it, and sort, while the queue is short.
+-- Predicates are literal, so that no index that a claim reads contains blocked runs. Only these two indexes that a
+-- claim could use begin with agent_id: with another one the planner would use that and sort while the queue is short.
 CREATE INDEX run_ready    ON run (agent_id, rank, run_id) INCLUDE (kept_for) WHERE state = 'queued' AND hold IS NULL;
 CREATE INDEX run_waiting  ON run (agent_id)               WHERE state = 'queued' AND hold IS NOT NULL;
 CREATE INDEX run_held     ON run (set_id)                 WHERE state = 'running';
@@ -107,25 +107,25 @@ CREATE INDEX run_ready_budget ON run (agent_id, budget_until) WHERE state = 'que
 CREATE INDEX run_session  ON run (session_id, run_id)     WHERE finished_at IS NULL AND session_id IS NOT NULL;
 CREATE INDEX run_of_old_session ON run (session_id)       WHERE finished_at IS NOT NULL AND session_id IS NOT NULL;
 CREATE INDEX run_parked   ON run (parked_on)              WHERE state = 'parked';
-CREATE INDEX run_doubt    ON run (run_id)                 WHERE state = 'in_doubt';  -- for lists: nearly always empty
+CREATE INDEX run_doubt    ON run (run_id)                 WHERE state = 'in_doubt';  -- for lists: usually empty
 CREATE INDEX run_child    ON run (parent_id)              WHERE parent_id IS NOT NULL;
 CREATE INDEX run_finished ON run (finished_at, run_id)    WHERE finished_at IS NOT NULL;
-CREATE UNIQUE INDEX run_idem ON run (idem_key, agent_id)  WHERE idem_key IS NOT NULL;  -- looked for with and without its agent
+CREATE UNIQUE INDEX run_idem ON run (idem_key, agent_id)  WHERE idem_key IS NOT NULL;  -- looked up with and without its agent
 
--- What is written once and read once does not make the hot rows longer. Text, not jsonb: it comes back as it was given.
+-- Data that is written once and read once, kept out of the hot rows. Text, not jsonb: it is returned unchanged.
 CREATE TABLE run_input (run_id bigint PRIMARY KEY, body text NOT NULL);
 CREATE TABLE run_result (run_id bigint PRIMARY KEY, body text NOT NULL);
 CREATE TABLE output (run_id bigint PRIMARY KEY, bytes bigint NOT NULL, last_word bigint) WITH (fillfactor = 50);
 CREATE TABLE output_chunk (run_id bigint NOT NULL, at bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (run_id, at));
 
--- What attempts used, by day in UTC and agent. Each node has rows of its own, so that no settle waits for another's; what is old is
--- one row, of node 0: see prune().
+-- What attempts used, by day in UTC and agent. Each node has its own rows, so that no settle waits for another's; old
+-- rows are merged into one of node 0: see prune().
 CREATE TABLE spent (
   day date NOT NULL, agent_id int NOT NULL, node_id bigint NOT NULL, runs bigint NOT NULL, tokens bigint NOT NULL,
   cost_micros bigint NOT NULL, PRIMARY KEY (day, agent_id, node_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
--- What a run and all that draw on its budget have used together. Kept until the last of them is forgotten; the head is one
--- of them. Few runs have any.
+-- The use of a run and all runs that draw on its budget. Kept until the last of them is deleted; the head is one of
+-- them. Few runs have a family.
 CREATE TABLE family (
   family_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, head text COLLATE "C" UNIQUE NOT NULL, tokens bigint NOT NULL,
   cost_micros bigint NOT NULL
@@ -133,7 +133,7 @@ CREATE TABLE family (
 CREATE TABLE family_run (run_id bigint, family_id bigint, PRIMARY KEY (run_id, family_id));
 CREATE INDEX family_run_by_family ON family_run (family_id);
 
--- The feed goes by (xid, id): ids alone are not in the order of commits, and a late one would be missed.
+-- The feed is ordered by (xid, id): ids alone are not in commit order, and a late one would be missed.
 CREATE TABLE event (
   id bigint GENERATED ALWAYS AS IDENTITY, xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
   run_id bigint, seq bigint NOT NULL, fence bigint NOT NULL, node_id bigint, set_id int,
@@ -141,9 +141,9 @@ CREATE TABLE event (
 CREATE UNIQUE INDEX event_of_run ON event (run_id, seq);
 CREATE INDEX event_feed ON event (xid, id);
 
--- Each change of a run that raises seq is an event: no statement can forget it. Once for a statement, however many rows.
--- A note writes its own, with its data; a run from another store brings its events along. No nested loop: a plan from when
--- one row was changed would compare a thousand with a thousand.
+-- A trigger writes an event for each change that raises seq, so that no statement can omit it; once per statement,
+-- however many rows. A note writes its own event with its data, and a run from another store brings its events. No
+-- nested loop: a plan made for one row would compare a thousand with a thousand.
 CREATE FUNCTION run_event() RETURNS trigger LANGUAGE plpgsql SET enable_nestloop = off SET enable_hashjoin = on AS $$ BEGIN
   IF TG_OP = 'INSERT' THEN
     INSERT INTO stint.event (run_id, seq, fence, cause, state, hold, at)

@@ -1,6 +1,6 @@
--- What a person asks of a run, and what is due.
+-- Actions of a person on a run, and what is due.
 
--- Ends what waits and asks the owners of what runs.
+-- Ends waiting runs, and asks the owners of running ones to stop.
 CREATE FUNCTION stop(p_runs bigint[], p_stop text, p_now timestamptz) RETURNS TABLE (run_id bigint, id text, state text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -13,8 +13,8 @@ BEGIN
       AND (p_stop <> 'expired' OR is_over(u, wall(), p_now))
     RETURNING u.run_id, u.public_id, u.state; END $$;
 
--- The whole tree, also through those that ended. Asked again until it answers nothing: a child that was submitted meanwhile
--- is found by the second call, and a parent that is being cancelled takes no more.
+-- The whole tree, also through runs that ended. The caller repeats it until it returns nothing: a child that was
+-- submitted meanwhile is found by the second call, and a parent that is being cancelled accepts no more.
 CREATE FUNCTION cancel(p_id text) RETURNS TABLE (id text, state text)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
@@ -62,7 +62,8 @@ DECLARE t timestamptz := clock(); v_woken bigint; BEGIN
   GET DIAGNOSTICS v_woken = ROW_COUNT;
   RETURN v_woken; END $$;
 
--- The agents that have ready runs with a budget that has begun: the first that ends, by the agent's clock, and how that stands.
+-- The agents that have ready runs with a budget that has begun: the earliest end by the agent's clock, and that clock
+-- now.
 CREATE FUNCTION ready_budgets(p_now timestamptz) RETURNS TABLE (agent_id int, first timestamptz, drawn timestamptz)
 LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
   SELECT x.agent_id, x.first, later(p_now, -stood(x.agent_id, p_now)) FROM (
@@ -86,8 +87,8 @@ DECLARE t timestamptz := clock(); v_runs bigint[]; v_sessions bigint[]; v_expire
   IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
   RETURN v_expired; END $$;
 
--- One dead node, or no row: two would take the locks of their sessions out of order. A lease that ends further away
--- than any can was given before the clock was set back.
+-- One dead node, or no row: two would take the locks of their sessions out of order. A lease that ends later than any
+-- lease can was given before the clock was set back.
 CREATE FUNCTION bury(p_far_ms bigint) RETURNS TABLE (node bigint, lost bigint)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
@@ -105,7 +106,7 @@ DECLARE v_runs bigint[]; v_fences bigint[]; v_none text[]; v_nothing bigint[]; B
     array_fill(0::bigint, ARRAY[cardinality(v_runs)]), v_none, v_nothing, v_nothing, v_nothing);
   RETURN NEXT; END $$;
 
--- How long until then.
+-- How long until the next due moment.
 CREATE FUNCTION next_due() RETURNS bigint LANGUAGE sql VOLATILE SET search_path = stint_v1, stint, pg_temp AS $$
   SELECT least(
     (SELECT to_ms(min(not_before)) FROM run WHERE not_before IS NOT NULL AND hold <> 'session') - to_ms(t),

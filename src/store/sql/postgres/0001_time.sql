@@ -1,10 +1,10 @@
--- The statements of the store of a fleet, as functions: one round trip and one transaction each, READ COMMITTED, also
--- behind a pooler that gives each transaction another connection. They behave as store/ledger.cpp does on one machine.
+-- The operations of the PostgreSQL store as functions: one round trip and one transaction each, READ COMMITTED, also
+-- behind a pooler that assigns each transaction another connection. They behave like store/ledger.cpp on one machine.
 --
--- Locks are taken in this order: node, sessions, runs, limits, standstills, each by id. Only a claim takes limits before runs, and it
--- skips runs that are locked. So nothing waits in a circle.
--- In READ COMMITTED each statement of a volatile function has a snapshot of its own. Wherever a lock decides, what it
--- protects is read by a later statement than the one that locks.
+-- Lock order: node, sessions, runs, limits, standstills, each by id. Only a claim takes limits before runs, and it
+-- skips locked runs. So there is no deadlock.
+-- In READ COMMITTED each statement of a volatile function has its own snapshot. What a lock protects is read by a
+-- later statement than the one that locks.
 --
 -- SQLSTATE: ST400 invalid, ST401 the lease is over, ST409 conflict, ST503 full.
 CREATE SCHEMA stint_v1;
@@ -16,7 +16,7 @@ SET LOCAL search_path = stint_v1, stint;
 CREATE FUNCTION wall() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
   SELECT date_trunc('milliseconds', clock_timestamp()) $$;
 
--- Stable, as what they call is: immutable ones would not be inlined, and a call for each row is dear.
+-- Stable, like the functions they call: immutable ones would not be inlined, and a call per row is expensive.
 CREATE FUNCTION later(p_time timestamptz, p_ms bigint) RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT p_time + p_ms * interval '1 millisecond' $$;
 
@@ -26,17 +26,17 @@ CREATE FUNCTION from_ms(p_ms bigint) RETURNS timestamptz LANGUAGE sql STABLE AS 
 CREATE FUNCTION to_ms(p_time timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$   -- NULL: never
   SELECT CASE WHEN isfinite(p_time) THEN (extract(epoch FROM p_time) * 1000)::bigint END $$;
 
--- A time of the store's clock as people see it, by the database's. Where there are many rows, in the views, it is written out: so the
--- subquery is run once for a statement.
+-- Converts a time of the store's clock to the database's, for display. The views, which have many rows, write it out
+-- instead: so the subquery runs once per statement.
 CREATE FUNCTION shown_ms(p_time timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT stint_v1.to_ms(p_time) - (SELECT ahead_ms FROM stint.store_clock) $$;
 
 CREATE FUNCTION is_moment_ago(p_time timestamptz, p_wall timestamptz) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT p_time <= p_wall AND p_time > p_wall - interval '10 seconds' $$;
 
--- The store's clock, for all else. Asked after the locks: a time from before a wait could be past already.
--- A process that has looked at it before knows where it should be (expect()). If it is far from there, and nobody has seen it a
--- moment ago, the database's clock has just jumped: then what the process knows is right.
+-- The store's clock, for everything else. Read after the locks: a time from before a wait could already be past. A
+-- process that has read it before expects a value (expect()). If the clock is far from that, and no process has seen
+-- it a moment ago, the database's clock has just jumped: then the expected value is right.
 CREATE FUNCTION clock() RETURNS timestamptz LANGUAGE plpgsql VOLATILE AS $$
 DECLARE t timestamptz; v_vouched boolean; v_expected text := current_setting('stint.expected', true); BEGIN
   SELECT stint_v1.later(w, c.ahead_ms), stint_v1.is_moment_ago(c.seen, w) INTO t, v_vouched FROM stint.store_clock c, stint_v1.wall() w;
@@ -45,8 +45,8 @@ DECLARE t timestamptz; v_vouched boolean; v_expected text := current_setting('st
   END IF;
   RETURN t; END $$;
 
--- Where the caller expects the clock to be, for this transaction; NULL: it does not know. Answers its second argument, so that it
--- stands in the call that it is for.
+-- Sets the value that the caller expects of the clock, for this transaction; NULL: unknown. Returns its second
+-- argument, so that it can be used inside the call that it is for.
 CREATE FUNCTION expect(p_now_ms bigint, p_what anyelement) RETURNS anyelement LANGUAGE plpgsql VOLATILE AS $$ BEGIN
   PERFORM set_config('stint.expected', coalesce(p_now_ms::text, ''), true);
   RETURN p_what; END $$;
@@ -56,38 +56,40 @@ LANGUAGE sql VOLATILE SET search_path = stint_v1, stint, pg_temp AS $$
   SELECT to_ms(w), c.ahead_ms, c.moved, is_moment_ago(c.seen, w), c.seen > w OR c.seen <= w - interval '1 second'
   FROM store_clock c, wall() w $$;
 
--- The database's clock has jumped by so much since it was looked at. False: another was quicker.
+-- The database's clock has jumped by this much since it was read. False: another process has corrected it.
 CREATE FUNCTION make_up_for_jump(p_moved bigint, p_jump_ms bigint) RETURNS boolean
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   UPDATE store_clock SET ahead_ms = ahead_ms - p_jump_ms, moved = moved + 1, seen = wall() WHERE moved = p_moved;
   RETURN FOUND; END $$;
 
--- It has not. The caller need not wait for the disk: if it is lost, the next one says it. Who finds it being said already leaves it.
+-- It has not jumped. Asynchronous commit: if this is lost, the next call repeats it. Skips a row that another process
+-- is just writing.
 CREATE FUNCTION vouch_for_clock(p_moved bigint) RETURNS void LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   UPDATE store_clock SET seen = wall() WHERE moved = (SELECT moved FROM store_clock WHERE moved = p_moved FOR NO KEY UPDATE SKIP LOCKED); END $$;
 
--- How long budgets of the agent's ready runs have stood still until then.
+-- How long the budgets of the agent's ready runs had stood still at that time.
 CREATE FUNCTION stood(p_agent int, p_now timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT coalesce((SELECT s.total_ms + CASE WHEN s.until IS NULL THEN 0
       ELSE greatest(stint_v1.to_ms(least(p_now, s.until)) - stint_v1.to_ms(s.since), 0) END
     FROM stint.standstill s WHERE s.agent_id = p_agent), 0) $$;
 
--- Of a run that becomes ready: its budget by its agent's clock.
+-- For a run that becomes ready: its budget by its agent's clock.
 CREATE FUNCTION by_agents_clock(p_until timestamptz, p_agent int, p_now timestamptz) RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT CASE WHEN p_until IS NOT NULL THEN stint_v1.later(p_until, -stint_v1.stood(p_agent, p_now)) END $$;
 
--- Of a run that is claimed: what is left of it, or of its parent's. Its own begins with its first start.
+-- For a run that is claimed: what is left of its budget, or of its parent's. Its own begins with its first start.
 CREATE FUNCTION begun_budget(p_until timestamptz, p_stood bigint, p_started timestamptz, p_now timestamptz, p_budget_ms bigint)
 RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT least(stint_v1.later(p_until, p_stood),
     CASE WHEN p_until IS NULL OR p_started IS NULL THEN stint_v1.later(p_now, p_budget_ms) END) $$;
 
--- When its budget ends if nothing is paused. Stable, as is the next, so that a view that calls it is a part of its query's plan.
+-- When its budget ends if nothing is paused. Stable, like the next one, so that it is inlined into the plan of a view
+-- that calls it.
 CREATE FUNCTION own_budget(r run) RETURNS timestamptz LANGUAGE plpgsql STABLE SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   IF r.budget_until IS NULL OR r.state <> 'queued' OR r.hold IS NOT NULL THEN RETURN r.budget_until; END IF;
   RETURN later(r.budget_until, stood(r.agent_id, clock())); END $$;
 
--- When its budget ends as things stand; NULL: no one knows, or never.
+-- When its budget ends as of now; NULL: unknown, or never.
 CREATE FUNCTION budget_end(r run) RETURNS timestamptz LANGUAGE plpgsql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE v_until timestamptz; BEGIN
   IF r.budget_until IS NULL OR r.state <> 'queued' OR r.hold IS NOT NULL THEN RETURN r.budget_until; END IF;
@@ -100,7 +102,8 @@ CREATE FUNCTION is_over(r run, p_wall timestamptz, p_now timestamptz) RETURNS bo
   SELECT coalesce(r.deadline <= p_wall, false) OR coalesce(r.budget_until <= CASE WHEN r.state = 'queued' AND r.hold IS NULL
     THEN stint_v1.later(p_now, -stint_v1.stood(r.agent_id, p_now)) ELSE p_now END, false) $$;
 
--- After a limit of these agents was paused or resumed, or they have other limits. What decides is read after the lock.
+-- After a limit of these agents was paused or resumed, or their limits changed. Reads the deciding rows after the
+-- lock.
 CREATE FUNCTION note_pauses(p_agents int[]) RETURNS void LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE t timestamptz; BEGIN
   PERFORM FROM standstill WHERE agent_id = ANY (p_agents) ORDER BY agent_id FOR NO KEY UPDATE;

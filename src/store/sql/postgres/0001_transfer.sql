@@ -1,8 +1,8 @@
--- Forgetting what is old, and moving runs from one store to another.
+-- Deleting old runs, and moving runs between stores.
 
--- Runs that ended, with all that belongs to them; then sessions without a run, and the rows of nodes long dead.
--- Also makes one row of what several nodes used on a day that is over. A settle that writes such a row meanwhile is either waited
--- for, or makes a new one.
+-- Deletes ended runs with everything that belongs to them, then sessions without a run and the rows of nodes long
+-- dead. Also merges what several nodes used on a past day into one row. A settle that writes such a row meanwhile
+-- either makes this wait, or creates a new row.
 CREATE FUNCTION prune(p_age_ms bigint, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE v_before timestamptz := later(clock(), -p_age_ms); v_runs bigint[]; v_sessions bigint[]; BEGIN
@@ -36,26 +36,26 @@ DECLARE v_before timestamptz := later(clock(), -p_age_ms); v_runs bigint[]; v_se
     AND NOT EXISTS (SELECT FROM run r WHERE r.session_id = s.session_id AND r.finished_at IS NOT NULL);
   RETURN cardinality(v_runs); END $$;
 
--- If no process has forgotten all that is old within p_every_ms.
+-- Prunes if no process has completed a prune within p_every_ms.
 CREATE FUNCTION prune_if_due(p_keep_ms bigint, p_every_ms bigint, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE v_now bigint := to_ms(clock()); v_forgotten bigint; BEGIN
   PERFORM FROM meta WHERE key = 'pruned_at' AND value > v_now - p_every_ms;
   IF FOUND THEN RETURN 0; END IF;
   v_forgotten := prune(p_keep_ms, p_most);
-  IF v_forgotten < p_most THEN                           -- else there may be more: it stays due
+  IF v_forgotten < p_most THEN                           -- otherwise there may be more: it stays due
     INSERT INTO meta (key, value) VALUES ('pruned_at', v_now) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
   END IF;
   RETURN v_forgotten; END $$;
 
 CREATE FUNCTION agents() RETURNS TABLE (name text, queued_max bigint, attempts_max bigint, lost_max bigint,
-  backoff_base_ms bigint, backoff_cap_ms bigint, "limit" text, weight bigint)
+  "limit" text, weight bigint)
 LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
-  SELECT a.name, a.queued_max, a.attempts_max, a.lost_max, a.backoff_base_ms, a.backoff_cap_ms, g.name, m.weight
+  SELECT a.name, a.queued_max, a.attempts_max, a.lost_max, g.name, m.weight
   FROM agent a LEFT JOIN limit_set_member m USING (set_id) LEFT JOIN named_limit g USING (limit_id) ORDER BY a.name, g.name $$;
 
--- Runs with their events and outputs; those that are here already stay as they are. The arrays of one kind are as long as
--- each other. A run of seq 1 has one event, which the trigger writes.
+-- Runs with their events and outputs; those that exist already stay as they are. The arrays of one kind have the same
+-- length. A run of seq 1 has one event, which the trigger writes.
 CREATE FUNCTION load_runs(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_on_crash text[],
   p_states text[], p_holds text[], p_stops text[], p_errors text[], p_parked_on text[], p_inputs text[], p_results text[],
   p_causes text[], p_ranks_ms bigint[], p_created_ms bigint[], p_not_before_ms bigint[], p_deadlines_ms bigint[],
@@ -122,7 +122,7 @@ DECLARE v_keys text[]; v_sessions bigint[]; v_wrong record; v_added bigint; v_ru
     JOIN run_name m ON m.public_id = u.id WHERE m.run_id = ANY (v_runs) GROUP BY m.run_id;
   INSERT INTO output_chunk (run_id, at, body) SELECT m.run_id, u.at, decode(u.body, 'hex')
     FROM unnest(o_ids, o_at, o_bodies) u (id, at, body) JOIN run_name m ON m.public_id = u.id WHERE m.run_id = ANY (v_runs);
-  -- Behind a session that was here already.
+  -- Queues behind a session that existed already.
   UPDATE run u SET hold = 'session', cause = 'loaded', changed_at = t, seq = u.seq + 1,
       budget_until = later(u.budget_until, CASE WHEN u.hold IS NULL THEN stood(u.agent_id, t) ELSE 0 END)
     WHERE u.run_id = ANY (v_runs) AND u.state = 'queued' AND u.hold IS DISTINCT FROM 'session' AND u.session_id IS NOT NULL
@@ -131,7 +131,7 @@ DECLARE v_keys text[]; v_sessions bigint[]; v_wrong record; v_added bigint; v_ru
   IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
   RETURN v_added; END $$;
 
--- Runs with all that belongs to them and what they used. How many were added.
+-- Runs with everything that belongs to them and their use. Returns how many were added.
 CREATE FUNCTION load(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_on_crash text[],
   p_states text[], p_holds text[], p_stops text[], p_errors text[], p_parked_on text[], p_inputs text[], p_results text[],
   p_causes text[], p_ranks_ms bigint[], p_created_ms bigint[], p_not_before_ms bigint[], p_deadlines_ms bigint[],
@@ -155,7 +155,7 @@ DECLARE v_fresh text[]; v_added bigint; BEGIN
   UPDATE run r SET tokens = u.tokens, cost_micros = u.cost
     FROM unnest(p_ids, p_tokens, p_cost_micros) u (id, tokens, cost) JOIN run_name n ON n.public_id = u.id
     WHERE r.run_id = n.run_id AND u.id = ANY (v_fresh) AND (u.tokens <> 0 OR u.cost <> 0);
-  -- The whole sum of a family comes with the first of its runs; the others only join.
+  -- The first loaded run of a family brings the whole sum; the others only join.
   INSERT INTO family (head, tokens, cost_micros) SELECT u.head, max(u.tokens), max(u.cost)
     FROM unnest(f_ids, f_heads, f_tokens, f_cost_micros) u (id, head, tokens, cost) WHERE u.id = ANY (v_fresh)
     GROUP BY u.head ORDER BY u.head COLLATE "C" ON CONFLICT DO NOTHING;

@@ -1,4 +1,4 @@
--- Statements of the store of a fleet: calls of the functions of this version of the program. `-- name:` begins one; @run@ is
+-- Statements of the PostgreSQL store: calls of the functions of this program version. `-- name:` begins one; @run@ is
 -- the list of columns below.
 -- columns: run_id, public_id, agent, session, parent, idem_key, state, hold, stop, error, attempt, lost, fence, seq, unsafe, on_crash, node_id, created_ms, not_before_ms, deadline_ms, expires_ms, started_ms, finished_ms, tokens, cost_micros
 
@@ -25,7 +25,7 @@ SELECT stint_v1.vouch_for_clock($1), set_config('synchronous_commit', 'off', tru
 SELECT stint_v1.make_up_for_jump($1, $2)
 
 -- name: define
-SELECT stint_v1.define($1, $2, $3, $4, $5, $6, $7, $8)
+SELECT stint_v1.define($1, $2, $3, $4, $5, $6)
 -- name: resize
 SELECT stint_v1.resize($1, $2), stint_v1.announce()
 -- name: configure
@@ -51,7 +51,7 @@ SELECT * FROM stint_v1.nodes()
 -- name: enqueue
 SELECT e.* FROM stint_v1.enqueue(stint_v1.expect($13::bigint, $1::text[]), $2, $3, $4, $5, $6, $7, stint_v1.deadlines($8, $12), $9, $10, $11) e CROSS JOIN stint_v1.announce()
 -- name: enqueue_kept
--- Of which some are kept, or draw on the budgets of others.
+-- For batches in which some runs are kept, or draw on the budgets of others.
 SELECT e.* FROM stint_v1.enqueue(stint_v1.expect($13::bigint, $1::text[]), $2, $3, $4, $5, $6, $7, stint_v1.deadlines($8, $12), $9, $10, $11, $14, $15) e CROSS JOIN stint_v1.announce()
 -- name: cancel
 SELECT * FROM stint_v1.cancel(stint_v1.expect($2::bigint, $1::text))
@@ -100,12 +100,12 @@ SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (S
 FROM (SELECT run_id FROM stint.run_name WHERE public_id >= $1 AND public_id < $1 || '~' ORDER BY public_id LIMIT 2) n
   JOIN stint_v1.seen s USING (run_id) ORDER BY public_id
 -- name: list
--- Planned with its parameters: a condition that they make true is gone, and a state finds its index.
+-- Planned with its parameters: the planner drops a condition that they make true, and a state uses its index.
 SELECT @run@ FROM stint_v1.seen WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
   AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6))
   AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
 -- name: list_with_texts
--- Of what has more than $7 bytes one member is left. A json can't be taken apart that has \u0000 in it.
+-- Texts longer than $7 bytes are reduced to one member. PostgreSQL cannot parse JSON that contains \u0000.
 SELECT @run@,
   (SELECT CASE WHEN $7 = 0::bigint OR octet_length(body) <= $7 THEN body
                ELSE json_build_object('title', replace(body, '\u0000', '')::json -> 'title')::text END FROM stint.run_input i WHERE i.run_id = s.run_id),

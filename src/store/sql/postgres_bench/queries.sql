@@ -1,4 +1,4 @@
--- What the benchmark of the store of a fleet does behind its back. `-- name:` begins a script.
+-- Statements by which the benchmark manipulates a PostgreSQL store directly. `-- name:` begins a script.
 
 -- name: without_events
 ALTER TABLE stint.run DISABLE TRIGGER USER

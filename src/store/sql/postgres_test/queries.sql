@@ -1,4 +1,4 @@
--- What the tests of the store of a fleet do behind its back. `-- name:` begins a statement or a script.
+-- Statements by which tests manipulate a PostgreSQL store directly. `-- name:` begins a statement or a script.
 
 -- name: stand_still
 CREATE SCHEMA stint_test;
@@ -46,13 +46,13 @@ SELECT count(*) FROM (SELECT e.run_id FROM stint.event e WHERE e.state IN ('succ
 -- name: heads
 SELECT count(*) FROM stint.run WHERE finished_at IS NULL AND hold IS NULL
 
--- Known-bad variants of the functions: what is promised must be seen broken with each of them.
+-- Known-bad variants of the functions: with each of them a test must see a promise broken.
 -- name: count_then_claim
--- The count is right, and stale before the claim.
+-- The count is right, but stale before the claim.
 CREATE OR REPLACE FUNCTION stint_v1.lock_limits(p_set int) RETURNS int[] LANGUAGE sql AS $$
   SELECT coalesce(array_agg(limit_id), '{}') FROM stint.limit_set_member WHERE set_id = p_set $$;
 -- name: lock_and_count_in_one_statement
--- The snapshot of the count is older than the lock that it waited for.
+-- The snapshot of the count is older than the lock for which it waited.
 CREATE OR REPLACE FUNCTION stint_v1.lock_limits(p_set int) RETURNS int[] LANGUAGE sql AS $$
   SELECT coalesce(array_agg(limit_id), '{}') FROM stint.limit_set_member WHERE set_id = p_set $$;
 CREATE OR REPLACE FUNCTION stint_v1.free_permits(p_agent int, p_set int, p_locked int[]) RETURNS bigint LANGUAGE sql AS $$
@@ -60,7 +60,7 @@ CREATE OR REPLACE FUNCTION stint_v1.free_permits(p_agent int, p_set int, p_locke
   SELECT min((g.capacity - h.units) / m.weight) FROM g JOIN stint.limit_set_member m ON m.limit_id = g.limit_id AND m.set_id = p_set
     CROSS JOIN LATERAL stint_v1.held(g.limit_id) h $$;
 -- name: settle_without_fence
--- Any result of a running run is taken.
+-- Accepts any settlement of a running run.
 CREATE OR REPLACE FUNCTION stint_v1.owns(r stint.run, p_node bigint, p_fence bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT r.state = 'running' $$;
 -- name: session_without_lock
@@ -69,23 +69,23 @@ CREATE OR REPLACE FUNCTION stint_v1.lock_sessions(p_sessions bigint[]) RETURNS v
 CREATE OR REPLACE FUNCTION stint_v1.open_sessions(p_keys text[]) RETURNS void LANGUAGE sql AS $$
   INSERT INTO stint.session (key) SELECT k FROM unnest(p_keys) k ON CONFLICT DO NOTHING $$;
 -- name: repeat_unsafe
--- A lost attempt is simply run again.
+-- Simply runs a lost attempt again.
 CREATE OR REPLACE FUNCTION stint_v1.next_state(p_settle text, p_stop text, p_unsafe boolean, p_on_crash text, p_attempt bigint,
   p_attempts_max bigint, p_lost bigint, p_lost_max bigint, p_expires_first boolean, p_deadline_first boolean)
 RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN p_settle IN ('succeeded', 'failed', 'cancelled') THEN p_settle WHEN p_settle = 'park' THEN 'parked' ELSE 'queued' END $$;
 -- name: owned_without_round
--- What a lost claim does later is not seen.
+-- Does not see what a lost claim does later.
 CREATE OR REPLACE FUNCTION stint_v1.new_round(p_node bigint) RETURNS bigint LANGUAGE sql AS $$
   SELECT round FROM stint.node WHERE node_id = p_node $$;
 -- name: bury_early
--- A node is taken for dead long before its lease is over.
+-- Buries a node long before its lease is over.
 DO $do$ BEGIN EXECUTE replace(pg_get_functiondef('stint_v1.bury'::regproc), 'lease_until < wall()',
   'lease_until < wall() + interval ''850 ms'''); END $do$;
 -- name: announce_nothing
 CREATE OR REPLACE FUNCTION stint_v1.announce() RETURNS void LANGUAGE sql AS '';
 
--- What a server may answer.
+-- Possible answers of a server.
 -- name: count_listeners
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN stint'
 -- name: end_listeners

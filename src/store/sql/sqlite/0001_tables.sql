@@ -1,12 +1,13 @@
--- Tables of the store on one machine. Times are milliseconds of the store's own clock (store_clock.hpp), but a deadline is wall time, and
--- what has to do with a budget of time is counted by a clock that stands still while the machine sleeps. Durations are milliseconds.
--- The single writer serializes everything: no row is locked, nothing counts in a column.
--- Ids are never used again (AUTOINCREMENT). What is added later goes to the end of a table, with a default.
+-- Tables of the SQLite store. Times are milliseconds of the store's own clock (store_clock.hpp), except a deadline,
+-- which is wall time; time budgets use a clock that stops while the machine sleeps. Durations are milliseconds.
+-- The single writer serializes everything: no row locks, and nothing is counted in a column.
+-- Ids are never reused (AUTOINCREMENT). A column that is added later goes to the end of a table, with a default.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INT NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO meta VALUES ('oldest_program', 101);  -- the oldest version of the schema that a program may know
+INSERT INTO meta VALUES ('oldest_program', 101);  -- the oldest schema version of a compatible program
 
--- How the store's clocks stood when those of a boot showed `elapsed` and `awake`; and when it was looked at last, for the next boot.
+-- The store's clocks at the moment when those of a boot showed `elapsed` and `awake`; and their last reading, for the
+-- next boot.
 CREATE TABLE clock (
   one INTEGER PRIMARY KEY CHECK (one = 1), boot TEXT NOT NULL, elapsed INT NOT NULL, awake INT NOT NULL, now INT NOT NULL,
   awake_now INT NOT NULL, seen_wall INT NOT NULL, seen_now INT NOT NULL, seen_awake_now INT NOT NULL) STRICT;
@@ -15,8 +16,8 @@ CREATE TABLE named_limit (
   limit_id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, capacity INT CHECK (capacity > 0),
   paused INT NOT NULL DEFAULT 0, paused_until INT, ramp INT,
   turn_of INT, last_turn_of INT, turn_until INT NOT NULL DEFAULT 0,
-  -- The capacity that a configuration gave the limit last: so a resize by hand outlives a restart, and what the configuration does
-  -- not name any more can be taken back.
+  -- The last configured capacity: so a manual resize survives a restart, and a limit that the configuration no longer
+  -- names can be reset.
   configured INT) STRICT;
 
 -- A set never changes: new limits or weights of an agent make a new one. A run keeps the one it was claimed with.
@@ -28,8 +29,9 @@ CREATE INDEX limit_set_member_by_limit ON limit_set_member (limit_id, set_id, we
 
 CREATE TABLE agent (
   agent_id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, set_id INT NOT NULL, queued_max INT NOT NULL,
-  attempts_max INT NOT NULL, lost_max INT NOT NULL, backoff_base INT NOT NULL, backoff_cap INT NOT NULL,
-  -- How long budgets of its ready runs have stood still because a limit was paused; and since when one is, until when.
+  attempts_max INT NOT NULL, lost_max INT NOT NULL,
+  -- How long the budgets of its ready runs have stood still because a limit was paused; and since when one is paused,
+  -- until when.
   stood_total INT NOT NULL DEFAULT 0, stood_paused INT NOT NULL DEFAULT 0, stood_until INT, stood_since INT NOT NULL DEFAULT 0,
   stood_awake INT NOT NULL DEFAULT 0) STRICT;
 CREATE INDEX agent_by_set ON agent (set_id);
@@ -39,7 +41,8 @@ CREATE TABLE node (
   state TEXT NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'draining', 'dead'))) STRICT;
 CREATE INDEX node_alive ON node (node_id) WHERE state <> 'dead';
 
--- No IN in what every write checks: SQLite makes a table in memory of each such list, each time (measured: half of a write).
+-- No IN in checks of every write: SQLite builds an in-memory table of each such list each time (measured: half of a
+-- write).
 CREATE TABLE run (
   run_id INTEGER PRIMARY KEY AUTOINCREMENT, public_id TEXT UNIQUE NOT NULL CHECK (length(public_id) = 12),
   agent_id INT NOT NULL, session TEXT, parent_id INT, parent TEXT, idem_key TEXT,
@@ -52,34 +55,34 @@ CREATE TABLE run (
   error TEXT, not_before INT, budget_left INT, budget_until INT,
   attempt INT NOT NULL, lost INT NOT NULL, fence INT NOT NULL, seq INT NOT NULL, unsafe INT NOT NULL,
   node_id INT, set_id INT, parked_on TEXT, started_at INT, finished_at INT,
-  tokens INT NOT NULL DEFAULT 0, cost_micros INT NOT NULL DEFAULT 0,  -- of all attempts, with what the running one has reported
-  kept_for INT,  -- the node that submitted it and carries it itself: while that lives, no other claims it. Nearly always NULL
+  tokens INT NOT NULL DEFAULT 0, cost_micros INT NOT NULL DEFAULT 0,  -- of all attempts, including what the running one has reported
+  kept_for INT,  -- the node that submitted it and carries it itself: only that one may claim it while alive. Nearly always NULL
   reported_tokens INT NOT NULL DEFAULT 0, reported_micros INT NOT NULL DEFAULT 0,
   CHECK ((state = 'running') = (node_id IS NOT NULL)),
   CHECK ((state = 'succeeded' OR state = 'failed' OR state = 'cancelled' OR state = 'expired') = (finished_at IS NOT NULL)),
   CHECK (hold IS NULL OR state = 'queued' OR state = 'parked')) STRICT;
 -- A partial index is used only for a literal predicate: never bind a state as a parameter.
--- With the keeper, so that what anyone may claim is counted from the index alone.
+-- Includes the keeper, so that the runs any node may claim are counted from the index alone.
 CREATE INDEX run_ready    ON run (agent_id, rank, run_id, kept_for) WHERE state = 'queued' AND hold IS NULL;
 CREATE INDEX run_held     ON run (set_id)                 WHERE state = 'running';
 CREATE INDEX run_owned    ON run (node_id)              WHERE state = 'running';
 CREATE INDEX run_asleep   ON run (not_before)             WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session';
 CREATE INDEX run_deadline ON run (deadline)               WHERE deadline IS NOT NULL AND stop IS NULL
                                                             AND finished_at IS NULL AND state <> 'in_doubt';
--- Of a ready run `budget_until` is a time of its agent's clock, which stands still while a limit is paused.
+-- For a ready run `budget_until` is a time of its agent's clock, which stands still while a limit is paused.
 CREATE INDEX run_budget   ON run (budget_until)           WHERE budget_until IS NOT NULL AND stop IS NULL AND finished_at IS NULL
                                                             AND state <> 'in_doubt' AND (state <> 'queued' OR hold IS NOT NULL);
 CREATE INDEX run_ready_budget ON run (agent_id, budget_until) WHERE state = 'queued' AND hold IS NULL AND budget_until IS NOT NULL;
 CREATE INDEX run_session  ON run (session, run_id)        WHERE finished_at IS NULL AND session IS NOT NULL;
--- For lists, runs in doubt share an index with the parked: each index more is opened by each change of a run.
+-- For lists, runs in doubt share an index with the parked: each further index is opened by every change of a run.
 CREATE INDEX run_parked   ON run (state, parked_on)       WHERE state = 'parked' OR state = 'in_doubt';
 CREATE INDEX run_child    ON run (parent_id)              WHERE parent_id IS NOT NULL;
 CREATE INDEX run_finished ON run (finished_at)            WHERE finished_at IS NOT NULL;
--- A key is looked for with and without its agent.
+-- A key is looked up with and without its agent.
 CREATE UNIQUE INDEX run_idem ON run (idem_key, agent_id)  WHERE idem_key IS NOT NULL;
 
--- How many are queued, for the bound of the queue: to count them would cost the bound. Kept by triggers, in the
--- transaction of the change itself, so that no statement can forget it.
+-- The number of queued runs, for the bound of the queue: counting them would cost the bound. Triggers keep it in the
+-- transaction of the change, so that no statement can omit it.
 CREATE TABLE queue_size (agent_id INTEGER PRIMARY KEY, n INT NOT NULL CHECK (n >= 0)) STRICT;
 CREATE TRIGGER run_came AFTER INSERT ON run WHEN new.state = 'queued' BEGIN
   INSERT INTO queue_size VALUES (new.agent_id, 1) ON CONFLICT DO UPDATE SET n = n + 1; END;
@@ -88,7 +91,7 @@ CREATE TRIGGER run_moved AFTER UPDATE OF state ON run WHEN (new.state = 'queued'
 CREATE TRIGGER run_went AFTER DELETE ON run WHEN old.state = 'queued' BEGIN
   UPDATE queue_size SET n = n - 1 WHERE agent_id = old.agent_id; END;
 
--- What is written once and read once does not make the hot rows longer.
+-- Data that is written once and read once, kept out of the hot rows.
 CREATE TABLE run_input (run_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
 CREATE TABLE run_result (run_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
 CREATE TABLE output (run_id INTEGER PRIMARY KEY, bytes INT NOT NULL) STRICT;
@@ -99,14 +102,14 @@ CREATE TABLE spent (
   day TEXT NOT NULL, agent_id INT NOT NULL, runs INT NOT NULL, tokens INT NOT NULL, cost_micros INT NOT NULL,
   PRIMARY KEY (day, agent_id)) STRICT, WITHOUT ROWID;
 
--- What a run and all that draw on its budget have used together. Kept until the last of them is forgotten; the head is one
--- of them. Few runs have any.
+-- The use of a run and all runs that draw on its budget. Kept until the last of them is deleted; the head is one of
+-- them. Few runs have a family.
 CREATE TABLE family (
   family_id INTEGER PRIMARY KEY AUTOINCREMENT, head TEXT UNIQUE NOT NULL, tokens INT NOT NULL, cost_micros INT NOT NULL) STRICT;
 CREATE TABLE family_run (run_id INT NOT NULL, family_id INT NOT NULL, PRIMARY KEY (run_id, family_id)) STRICT, WITHOUT ROWID;
 CREATE INDEX family_run_by_family ON family_run (family_id);
 
--- One writer at a time: ids are in the order of commits, so the feed's cursor is the id alone.
+-- One writer at a time: ids are in commit order, so the feed's cursor is the id alone.
 CREATE TABLE event (
   event_id INTEGER PRIMARY KEY AUTOINCREMENT, run_id INT, seq INT NOT NULL, fence INT NOT NULL, node_id INT,
   cause TEXT NOT NULL, state TEXT, hold TEXT, error TEXT, data TEXT, at INT NOT NULL) STRICT;

@@ -1,4 +1,4 @@
--- Statements of the store on one machine. `-- name:` begins one; @run@ is the list of columns below.
+-- Statements of the SQLite store. `-- name:` begins one; @run@ is the list of columns below.
 -- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, attempt, lost, fence, seq, unsafe, node_id, set_id, parked_on, started_at, finished_at, tokens, cost_micros, kept_for, reported_tokens, reported_micros
 
 -- name: settings
@@ -43,18 +43,18 @@ PRAGMA user_version =
 PRAGMA application_id =
 
 -- name: agent_by_name
-SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap,
+SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max,
   stood_total, stood_paused, stood_until, stood_since, stood_awake FROM agent WHERE name = ?1;
 -- name: agent_by_number
-SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap,
+SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max,
   stood_total, stood_paused, stood_until, stood_since, stood_awake FROM agent WHERE agent_id = ?1;
 -- name: agents
-SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap,
+SELECT agent_id, name, set_id, queued_max, attempts_max, lost_max,
   stood_total, stood_paused, stood_until, stood_since, stood_awake FROM agent ORDER BY name;
 -- name: put_agent
-INSERT INTO agent (name, set_id, queued_max, attempts_max, lost_max, backoff_base, backoff_cap) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+INSERT INTO agent (name, set_id, queued_max, attempts_max, lost_max) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (name) DO UPDATE SET set_id = excluded.set_id, queued_max = excluded.queued_max, attempts_max = excluded.attempts_max,
-  lost_max = excluded.lost_max, backoff_base = excluded.backoff_base, backoff_cap = excluded.backoff_cap
+  lost_max = excluded.lost_max
 RETURNING agent_id;
 
 -- name: put_standstill
@@ -108,7 +108,7 @@ UPDATE node SET state = ?2 WHERE node_id = ?1;
 -- name: remove_node
 DELETE FROM node WHERE node_id = ?1;
 -- name: remove_dead_nodes
--- Those that a program of an earlier version has buried.
+-- Rows that a program of an earlier version left when it buried nodes.
 DELETE FROM node WHERE state = 'dead';
 -- name: nodes
 SELECT node_id, label, state FROM node WHERE state <> 'dead' ORDER BY node_id;
@@ -164,8 +164,8 @@ SELECT 1 FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL
 -- name: queue
 SELECT count(*), min(rank) FROM (SELECT rank FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL
   AND (kept_for IS NULL OR kept_for NOT IN (SELECT node_id FROM node WHERE state <> 'dead')) ORDER BY rank, run_id LIMIT ?2);
--- OR FAIL: what it has done so far stays, and the step that it belongs to takes it back. Else SQLite would copy every page
--- before each statement, to be able to take back that one alone.
+-- OR FAIL: a failed statement keeps its changes, and the rollback of its step removes them. Otherwise SQLite would
+-- copy every page before each statement, to be able to roll back that one alone.
 -- name: add_run
 INSERT OR FAIL INTO run (public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold,
   not_before, kept_for, budget_until, attempt, lost, fence, seq, unsafe)
@@ -217,7 +217,7 @@ INSERT INTO output (run_id, bytes) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET byt
 -- name: add_chunk
 INSERT INTO output_chunk (run_id, at, body) VALUES (?1, ?2, ?3);
 -- name: drop_chunks
--- Of the middle: behind the head, and wholly before the tail.
+-- Chunks of the middle: after the head, and completely before the tail.
 DELETE FROM output_chunk WHERE run_id = ?1 AND at >= ?2 AND at + length(body) <= ?3;
 -- name: chunks
 SELECT at, body FROM output_chunk WHERE run_id = ?1 ORDER BY at;
@@ -249,7 +249,7 @@ WHERE r.run_id = ?1 ORDER BY f.head;
 -- name: add_use
 UPDATE family SET tokens = tokens + ?2, cost_micros = cost_micros + ?3 WHERE family_id = ?1;
 -- name: forget_families
--- Of which the run is the last.
+-- Families of which the run is the last.
 DELETE FROM family WHERE family_id IN (SELECT r.family_id FROM family_run r WHERE r.run_id = ?1
   AND NOT EXISTS (SELECT 1 FROM family_run o WHERE o.family_id = r.family_id AND o.run_id <> ?1));
 -- name: leave_families
@@ -262,7 +262,7 @@ INSERT INTO meta (key, value) VALUES ('pruned_at', ?1) ON CONFLICT DO UPDATE SET
 -- name: by_prefix
 SELECT @run@ FROM run WHERE public_id >= ?1 AND public_id < ?2 ORDER BY public_id LIMIT 2;
 -- name: list
--- ?1 has each state between commas.
+-- ?1 contains each state between commas.
 SELECT @run@ FROM run WHERE (?1 IS NULL OR instr(?1, ',' || state || ',') > 0) AND (?2 IS NULL OR agent_id = ?2)
   AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
 -- name: with_key
@@ -271,7 +271,7 @@ SELECT @run@ FROM run WHERE idem_key = ?1 AND idem_key IS NOT NULL AND (?2 IS NU
 SELECT @run@ FROM run WHERE parent_id = ?6 AND parent_id IS NOT NULL AND (?1 IS NULL OR instr(?1, ',' || state || ',') > 0)
   AND (?2 IS NULL OR agent_id = ?2) AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
 -- name: list_unfinished
--- Only of states that are not final. Each kind has an index of its own, which a million of finished runs does not make longer.
+-- Only for states that are not final. Each kind has its own index, which a million finished runs do not lengthen.
 SELECT @run@ FROM (
   SELECT run_id AS n FROM run INDEXED BY run_owned WHERE state = 'running' AND instr(?1, ',running,') > 0
   UNION ALL SELECT run_id FROM run INDEXED BY run_parked WHERE state = 'parked' AND instr(?1, ',parked,') > 0

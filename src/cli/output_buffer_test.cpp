@@ -1,4 +1,4 @@
-#include "cli/outlet.hpp"
+#include "cli/output_buffer.hpp"
 
 #include "os/fd.hpp"
 #include "stint/asio.hpp"
@@ -15,9 +15,9 @@
 namespace stint::cli {
 namespace {
 
-class OutletTest : public testing::Test {
+class OutputBufferTest : public testing::Test {
  protected:
-  OutletTest() {
+  OutputBufferTest() {
     ::signal(SIGPIPE, SIG_IGN);
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);
@@ -31,12 +31,12 @@ class OutletTest : public testing::Test {
     text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
     return text;
   }
-  /// Lets it write, with `act` beside it, until all is written.
-  void drain(Outlet& outlet, Task<> act) {
+  /// Runs the buffer beside `act` until everything is written.
+  void drain(OutputBuffer& buffer, Task<> act) {
     auto body = [&](Scope& scope) -> Task<> {
-      scope.spawn(outlet.run());
+      scope.spawn(buffer.run());
       scope.spawn(std::move(act));
-      co_await outlet.drained();
+      co_await buffer.drained();
       scope.cancel();
     };
     auto all = [&]() -> Task<> { (void)co_await with_scope(std::ref(body)); };
@@ -49,45 +49,45 @@ class OutletTest : public testing::Test {
   os::Fd reader_, writer_;
 };
 
-TEST_F(OutletTest, what_is_taken_at_once_is_written_at_once) {
-  Outlet outlet(writer_.get());
-  outlet.put("hello ");
-  outlet.put("world");
+TEST_F(OutputBufferTest, writes_at_once_what_the_reader_takes) {
+  OutputBuffer buffer(writer_.get());
+  buffer.put("hello ");
+  buffer.put("world");
   EXPECT_EQ(read_some(), "hello world");
 }
 
-TEST_F(OutletTest, what_is_not_taken_is_kept_in_order_and_who_says_more_is_told) {
-  Outlet outlet(writer_.get());
-  std::vector<bool> told;
-  outlet.on_full([&](bool full) { told.push_back(full); });
+TEST_F(OutputBufferTest, keeps_the_rest_in_order_and_signals_back_pressure) {
+  OutputBuffer buffer(writer_.get());
+  std::vector<bool> signalled;
+  buffer.on_full([&](bool full) { signalled.push_back(full); });
   std::string said, seen;
-  while (told.empty()) {
+  while (signalled.empty()) {
     const std::string line = std::to_string(said.size()) + "\n";
     said += line;
-    outlet.put(line);
+    buffer.put(line);
   }
-  EXPECT_GT(said.size(), Outlet::kFull);
+  EXPECT_GT(said.size(), OutputBuffer::kFull);
   const auto take = [&]() -> Task<> {
     while (seen.size() < said.size()) {
       seen += read_some();
       co_await sleep_for(std::chrono::milliseconds(1));
     }
   };
-  drain(outlet, take());
+  drain(buffer, take());
   while (seen.size() < said.size()) seen += read_some();
   EXPECT_TRUE(seen == said);
-  EXPECT_EQ(told, (std::vector<bool>{true, false}));
+  EXPECT_EQ(signalled, (std::vector<bool>{true, false}));
 }
 
-TEST_F(OutletTest, a_reader_who_is_gone_is_waited_for_by_nobody) {
-  Outlet outlet(writer_.get());
-  outlet.put(std::string(1 << 20, 'x'));
+TEST_F(OutputBufferTest, does_not_wait_for_a_reader_that_is_gone) {
+  OutputBuffer buffer(writer_.get());
+  buffer.put(std::string(1 << 20, 'x'));
   const auto leave = [&]() -> Task<> {
     reader_.reset();
     co_return;
   };
-  drain(outlet, leave());
-  outlet.put("for nobody");
+  drain(buffer, leave());
+  buffer.put("lost");
 }
 
 }  // namespace

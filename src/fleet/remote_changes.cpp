@@ -1,4 +1,4 @@
-#include "fleet/remote_news.hpp"
+#include "fleet/remote_changes.hpp"
 
 #include "stint/combinators.hpp"
 
@@ -11,10 +11,10 @@ constexpr int kFound = 200;
 
 }  // namespace
 
-RemoteNews::RemoteNews(Executor& executor, net::HttpClient& client, Request request)
+RemoteChanges::RemoteChanges(Executor& executor, net::HttpClient& client, Request request)
     : executor_(executor), client_(client), request_(std::move(request)) {}
 
-void RemoteNews::turn_to(std::string run) {
+void RemoteChanges::switch_to(std::string run) {
   if (run == run_) return;
   run_ = std::move(run);
   stream_.reset();
@@ -22,26 +22,26 @@ void RemoteNews::turn_to(std::string run) {
   may_open_at_ = {};
 }
 
-Task<std::uint64_t> RemoteNews::wait(std::string run, std::uint64_t seen, Duration most) {
-  turn_to(std::move(run));
+Task<std::uint64_t> RemoteChanges::wait(std::string run, std::uint64_t seen, Duration most) {
+  switch_to(std::move(run));
   const TimePoint until = Deadline::after(executor_.now(), most).when();
-  while (news_ == seen && executor_.now() < until) {
+  while (changes_ == seen && executor_.now() < until) {
     if (stream_) {
-      co_await listen(until);
+      co_await read_stream(until);
       continue;
     }
     const bool opened = executor_.now() >= may_open_at_ && co_await open();
     if (!opened) co_await sleep_until(std::min(until, executor_.now() + kPollEvery));
-    ++news_;  // before a stream something may have come; without one it is looked for
+    ++changes_;  // a change may have come before the stream opened; without a stream this is a poll
   }
-  if (news_ != seen && most > Duration::zero()) {
-    co_await sleep_until(std::min(until, told_at_ + kGather));
-    told_at_ = executor_.now();
+  if (changes_ != seen && most > Duration::zero()) {
+    co_await sleep_until(std::min(until, notified_at_ + kGather));
+    notified_at_ = executor_.now();
   }
-  co_return news_;
+  co_return changes_;
 }
 
-Task<bool> RemoteNews::open() {
+Task<bool> RemoteChanges::open() {
   const TimePoint now = executor_.now();
   may_open_at_ = now + kReopenEvery;
   net::Ask ask = request_(run_);
@@ -51,22 +51,22 @@ Task<bool> RemoteNews::open() {
   if (!opened || opened->head().status != kFound) co_return false;
   stream_.emplace(std::move(*opened));
   reader_.begin_anew();
-  heard_at_ = executor_.now();
+  received_at_ = executor_.now();
   co_return true;
 }
 
-Task<> RemoteNews::listen(TimePoint until) {
-  const TimePoint patience = heard_at_ + kSilenceMax;
+Task<> RemoteChanges::read_stream(TimePoint until) {
+  const TimePoint patience = received_at_ + kSilenceMax;
   const auto bytes = co_await with_deadline(Deadline(std::min(until, patience)), stream_->next());
   const TimePoint now = executor_.now();
   if (bytes && !bytes->empty()) {
-    heard_at_ = now;
-    if (reader_.feed(*bytes)) ++news_;
+    received_at_ = now;
+    if (reader_.feed(*bytes)) ++changes_;
     co_return;
   }
   if (!bytes && bytes.error() == Errc::timed_out && now < patience) co_return;
   stream_.reset();
-  ++news_;
+  ++changes_;
 }
 
 }  // namespace stint::fleet

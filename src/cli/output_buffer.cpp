@@ -1,4 +1,4 @@
-#include "cli/outlet.hpp"
+#include "cli/output_buffer.hpp"
 
 #include "cli/print.hpp"
 #include "stint/time.hpp"
@@ -12,7 +12,7 @@
 namespace stint::cli {
 namespace {
 
-// A regular file can't be waited for, and a pipe that is shared must stay blocking: it is asked.
+// Polled: epoll can't wait for a regular file, and a shared pipe must stay blocking.
 constexpr Duration kAskEvery = std::chrono::milliseconds(10);
 
 bool takes_more(int descriptor) {
@@ -22,7 +22,7 @@ bool takes_more(int descriptor) {
 
 }  // namespace
 
-void Outlet::put(std::string_view text) {
+void OutputBuffer::put(std::string_view text) {
   if (closed_ || text.empty()) return;
   kept_ += text;
   write_some();
@@ -33,8 +33,8 @@ void Outlet::put(std::string_view text) {
   if (!kept_.empty()) put_.notify();
 }
 
-/// A pipe that takes anything takes PIPE_BUF bytes without making us wait.
-void Outlet::write_some() {
+/// A pipe that polls as writable takes PIPE_BUF bytes without blocking.
+void OutputBuffer::write_some() {
   std::size_t written = 0;
   while (written < kept_.size() && !closed_ && takes_more(descriptor_)) {
     const std::size_t size = std::min<std::size_t>(kept_.size() - written, PIPE_BUF);
@@ -52,7 +52,7 @@ void Outlet::write_some() {
   if (kept_.empty()) written_.notify();
 }
 
-Task<> Outlet::run() {
+Task<> OutputBuffer::run() {
   while (true) {
     const std::uint64_t seen = put_.count();
     if (kept_.empty()) co_await put_.wait(seen);
@@ -61,7 +61,7 @@ Task<> Outlet::run() {
   }
 }
 
-Task<> Outlet::drained() {
+Task<> OutputBuffer::drained() {
   while (!kept_.empty()) co_await written_.wait(written_.count());
 }
 

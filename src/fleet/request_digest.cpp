@@ -1,4 +1,4 @@
-#include "fleet/asked.hpp"
+#include "fleet/request_digest.hpp"
 
 #include <boost/uuid/name_generator_sha1.hpp>
 #include <boost/uuid/uuid.hpp>
@@ -7,7 +7,7 @@
 namespace stint::fleet {
 namespace {
 
-/// Each text with its length before it, so that no two submissions make the same bytes.
+/// Writes each text with its length before it, so that no two submissions give the same bytes.
 void add(std::string& bytes, std::string_view text) {
   bytes += std::to_string(text.size());
   bytes += ':';
@@ -23,8 +23,8 @@ void add_all(std::string& bytes, const Texts& texts) {
 
 }  // namespace
 
-std::string asked(const Submission& submission) {
-  std::string bytes = "1 ";  // of this form
+std::string request_digest(const Submission& submission) {
+  std::string bytes = "1 ";  // version of this format
   for (const std::string* const text :
        {&submission.agent, &submission.prompt, &submission.session, &submission.driver, &submission.model}) {
     add(bytes, text == &submission.agent && submission.agent_by_default ? std::string_view() : *text);
@@ -32,7 +32,7 @@ std::string asked(const Submission& submission) {
   add_all(bytes, submission.words);
   bytes += std::to_string(submission.args.size());
   bytes += '{';
-  for (const auto& [name, values] : submission.args) {  // by name
+  for (const auto& [name, values] : submission.args) {  // in order of names
     add(bytes, name);
     add_all(bytes, values);
   }

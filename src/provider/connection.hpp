@@ -2,7 +2,7 @@
 ///
 /// While it answers it watches the socket, so that it detects a client that leaves at once, and not at the next write.
 /// A client that closes its sending half counts as gone, as with nginx: the two look the same from here, and an answer
-/// that no client reads costs money.
+/// that no client reads has a cost.
 #pragma once
 
 #include "provider/generation.hpp"

@@ -70,7 +70,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::blocking_open(std::string path
   const std::string leases = path + ".nodes";
   std::filesystem::create_directories(leases, error);
   if (error) return fail(unusable(path, Error(Errc::denied, "cannot create " + leases + ": " + error.message())));
-  auto opened_lock = os::open_shared_file(path + ".gate", kFileMode);
+  auto opened_lock = os::open_shared_file(path + ".write-lock", kFileMode);
   if (!opened_lock) return fail(unusable(path, std::move(opened_lock.error())));
   os::Fd write_lock = *std::move(opened_lock);
   make_private(path);

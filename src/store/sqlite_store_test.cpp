@@ -461,7 +461,7 @@ TEST(SqliteFile, a_frozen_holder_of_the_write_lock_is_an_error) {
   Opened opened(path, 50ms);
   opened.define();
   {
-    const os::Fd write_lock = os::open_shared_file(path + ".gate", 0600).value();
+    const os::Fd write_lock = os::open_shared_file(path + ".write-lock", 0600).value();
     ASSERT_TRUE(os::try_lock_slot(write_lock.get()));
     const auto refused = opened.submit(1);
     ASSERT_FALSE(refused);

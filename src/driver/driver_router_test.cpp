@@ -25,7 +25,7 @@ class InProcessDriver final : public domain::Driver {
 
 class SilentContext final : public domain::WorkContext {
  public:
-  void tell(const domain::WorkNews&) override {}
+  void publish(const domain::WorkUpdate&) override {}
   Task<Result<>> effects_unknown() override { co_return Result<>(); }
   Task<Result<>> effects_known() override { co_return Result<>(); }
   Task<Result<Permit>> acquire(std::string, std::uint32_t) override { co_return fail(Errc::invalid, "no limits"); }

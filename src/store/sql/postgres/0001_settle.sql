@@ -51,6 +51,23 @@ DECLARE v_paused text[]; v_ramped int[]; BEGIN
     WHERE g.name = n.name;
   IF v_paused IS NOT NULL THEN PERFORM note_pauses(v_paused); END IF; END $$;
 
+-- The same for the settlements at these places.
+CREATE FUNCTION settle_limits_at(p_at bigint[], p_runs bigint[], p_settles text[], p_park_on text[], p_park_ms bigint[]) RETURNS void
+LANGUAGE plpgsql AS $$ BEGIN
+  IF 'park' = ANY (p_settles) OR EXISTS (SELECT FROM named_limit WHERE ramp IS NOT NULL) THEN
+    PERFORM settle_limits(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_ms[i]))
+      FROM unnest(p_at) i;
+  END IF; END $$;
+
+-- The start of the next attempt: full jitter, and not before what the settlement asks for.
+CREATE FUNCTION retry_at(p_now timestamptz, p_retry_ms bigint, p_base_ms bigint, p_cap_ms bigint, p_attempt bigint)
+RETURNS timestamptz LANGUAGE sql AS $$
+  SELECT later(p_now, greatest(p_retry_ms, ceil(random() * least(p_cap_ms, p_base_ms * 2.0 ^ least(p_attempt, 20)))::bigint)) $$;
+
+CREATE FUNCTION hold_after(p_next text, p_settle text, p_until timestamptz) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN p_next = 'queued' AND p_settle = 'retry' THEN 'backoff'
+              WHEN p_next = 'parked' THEN CASE WHEN p_until IS NULL THEN 'person' ELSE 'quota' END END $$;
+
 -- Adds to the families of these runs. Last in a transaction: who holds the lock of a family waits for nothing but other
 -- families, in the order of their ids.
 CREATE FUNCTION add_use(p_runs bigint[], p_tokens bigint[], p_cost_micros bigint[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -80,8 +97,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
   -- OFFSET: the runs are looked up one by one. Else a plan may compare all that the node owns with all that it settles.
   WITH due AS MATERIALIZED (
     SELECT DISTINCT ON (r.run_id) r.*, i.at, i.settle, i.error, i.result, i.park_on, later(t, i.park_ms) AS until, later(w, i.park_ms) AS wall_until,
-           CASE i.settle WHEN 'retry' THEN later(t, greatest(i.retry_ms,
-             ceil(random() * least(a.backoff_cap_ms, a.backoff_base_ms * 2.0 ^ least(r.attempt, 20)))::bigint)) ELSE t END AS again,
+           CASE i.settle WHEN 'retry' THEN retry_at(t, i.retry_ms, a.backoff_base_ms, a.backoff_cap_ms, r.attempt) ELSE t END AS again,
            i.tokens, i.cost, a.attempts_max, a.lost_max
     FROM unnest(p_runs, p_fences, p_settles, p_errors, p_results, p_retry_ms, p_park_on, p_park_ms, p_tokens, p_cost_micros)
       WITH ORDINALITY AS i (run_id, fence, settle, error, result, retry_ms, park_on, park_ms, tokens, cost, at)
@@ -102,8 +118,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
         CASE WHEN n.next <> 'succeeded' THEN u.error END),
       seq = u.seq + 1, node_id = NULL, tokens = u.tokens + n.more_tokens, cost_micros = u.cost_micros + n.more_cost,
       reported_tokens = 0, reported_micros = 0,
-      hold = CASE WHEN n.next = 'queued' AND n.settle = 'retry' THEN 'backoff'
-                  WHEN n.next = 'parked' THEN CASE WHEN n.until IS NULL THEN 'person' ELSE 'quota' END END,
+      hold = hold_after(n.next, n.settle, n.until),
       not_before = CASE WHEN n.next = 'queued' AND n.settle = 'retry' THEN n.again WHEN n.next = 'parked' THEN n.until END,
       attempt = u.attempt - (n.settle IN ('park', 'hand_back', 'lost'))::int, lost = u.lost + (n.settle = 'lost')::int,
       parked_on = CASE WHEN n.next = 'parked' THEN nullif(n.park_on, '') END,
@@ -129,10 +144,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
     INTO v_at, v_states, v_used, v_tokens, v_cost FROM decided n;
   IF v_at IS NULL THEN RETURN; END IF;
   IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
-  IF 'park' = ANY (p_settles) OR EXISTS (SELECT FROM named_limit WHERE ramp IS NOT NULL) THEN
-    PERFORM settle_limits(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_ms[i]))
-      FROM unnest(v_at) i;
-  END IF;
+  PERFORM settle_limits_at(v_at, p_runs, p_settles, p_park_on, p_park_ms);
   IF v_used IS NOT NULL THEN PERFORM add_use(v_used, v_tokens, v_cost); END IF;
   RETURN QUERY SELECT * FROM unnest(v_at, v_states); END $$;
 

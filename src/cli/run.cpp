@@ -9,6 +9,7 @@
 #include "cli/reason_text.hpp"
 #include "cli/run_display.hpp"
 #include "cli/run_submission.hpp"
+#include "engine/views.hpp"
 #include "fleet/daemon_location.hpp"
 #include "fleet/follow.hpp"
 #include "fleet/one_run.hpp"
@@ -18,7 +19,6 @@
 #include "os/process.hpp"
 #include "os/terminal.hpp"
 #include "stint/asio.hpp"
-#include "store/memory_store.hpp"
 #include "wire/run_codec.hpp"
 #include "wire/run_line.hpp"
 
@@ -272,12 +272,7 @@ Task<Result<>> carry_here(Reactor& reactor, const domain::System& system,
                           std::shared_ptr<const project::Snapshot> snapshot,
                           const std::optional<fleet::StoreLocation>& place, driver::SecretMask mask,
                           engine::Submission submission, Follower& follower) {
-  std::unique_ptr<store::Store> store;
-  if (place) {
-    STINT_CO_TRY(store, co_await fleet::open_store(reactor, *place, system));
-  } else {
-    store = std::make_unique<store::MemoryStore>(system);
-  }
+  STINT_CO_TRY(const std::unique_ptr<store::Store> store, co_await fleet::open_store(reactor, place, system));
   os::become_subreaper();
   fleet::OneRun::Options options;
   options.lasting_lease = place && !place->path.empty();
@@ -324,10 +319,7 @@ RunCommand::RunCommand(CLI::App& app)
   command_.option("--model", options_.model, "Passed to the driver").value("NAME");
   command_.option("--program", options_.program, "Instead of the CLI's usual name").value("PATH");
   command_.option("--session", options_.session, "Runs of one session go one after the other").value("KEY");
-  command_.option("--time", options_.time, "Budget: from the first start, over waits and attempts").value("DURATION");
-  command_.option("--attempts", options_.attempts, "Budget").whole(1, 100);
-  command_.option("--tokens", options_.tokens, "Budget: 400k").value("COUNT");
-  command_.option("--cost", options_.cost, "Budget: 2.50").value("MONEY");
+  options_.budget.declare(command_);
   command_.option("--deadline", options_.deadline, "From now, with the wait for permits").value("DURATION");
   command_.flag("--no-wait", options_.no_wait, "Say no at once if there is no free permit");
   command_.flag("--json", options_.json, "One JSON object per event, the result last");

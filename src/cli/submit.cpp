@@ -10,6 +10,7 @@
 #include "cli/printable.hpp"
 #include "cli/submit_each.hpp"
 #include "domain/trace.hpp"
+#include "engine/views.hpp"
 #include "fleet/parent_run.hpp"
 #include "fleet/read_project.hpp"
 #include "os/process.hpp"
@@ -26,8 +27,8 @@ namespace {
 
 Result<> check_one_budget(const SubmitOptions& options) {
   if (options.each.empty()) return fail(Errc::invalid, "--one-budget is for the runs of --each");
-  const bool spends = !options.tokens.empty() || !options.cost.empty();
-  if (options.time.empty() && !spends) {
+  const bool spends = !options.budget.tokens.empty() || !options.budget.cost.empty();
+  if (options.budget.time.empty() && !spends) {
     return fail(Errc::invalid, "--one-budget of what? Say --time, --tokens or --cost");
   }
   if (spends && !options.wait) {
@@ -71,16 +72,7 @@ Result<engine::Submission> read_submission(const SubmitOptions& options) {
   if (!options.delay.empty()) {
     STINT_TRY(submission.delay, of_option("--delay", agent::parse_duration(options.delay)));
   }
-  if (!options.time.empty()) {
-    STINT_TRY(submission.budget.time, of_option("--time", agent::parse_duration(options.time)));
-  }
-  if (!options.tokens.empty()) {
-    STINT_TRY(submission.budget.tokens, of_option("--tokens", agent::parse_count(options.tokens)));
-  }
-  if (!options.cost.empty()) {
-    STINT_TRY(submission.budget.cost_micros, of_option("--cost", agent::parse_cost(options.cost)));
-  }
-  submission.budget.attempts = options.attempts;
+  STINT_TRY(submission.budget, options.budget.read());
   return submission;
 }
 
@@ -181,10 +173,7 @@ SubmitCommand::SubmitCommand(CLI::App& app)
   command_.option("--key", options_.key, "Of idempotency: the same key again is the same run").value("KEY");
   command_.option("--deadline", options_.deadline, "From now, with the wait in the queue").value("DURATION");
   command_.option("--delay", options_.delay, "Begin not before").value("DURATION");
-  command_.option("--time", options_.time, "Budget: from the first start, over waits and attempts").value("DURATION");
-  command_.option("--attempts", options_.attempts, "Budget").whole(1, 100);
-  command_.option("--tokens", options_.tokens, "Budget: 400k").value("COUNT");
-  command_.option("--cost", options_.cost, "Budget: 2.50").value("MONEY");
+  options_.budget.declare(command_);
   command_.option("--driver", options_.driver, "claude, codex, gemini or command; default: the agent's")
       .one_of({"claude", "codex", "gemini", "command"});
   command_.option("--model", options_.model, "Passed to the driver").value("NAME");

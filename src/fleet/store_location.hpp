@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace stint::fleet {
 
@@ -28,8 +29,8 @@ struct StoreLocation {
 /// what an unpacked folder has put into it.
 [[nodiscard]] Result<> blocking_check_store_is_own(const StoreLocation& place, bool trusted);
 
-/// Makes it if it is not there, and brings its tables up to date.
-Task<Result<std::unique_ptr<store::Store>>> open_store(Reactor& reactor, StoreLocation place,
+/// Makes it if it is not there, and brings its tables up to date. Without a place: a store in memory.
+Task<Result<std::unique_ptr<store::Store>>> open_store(Reactor& reactor, std::optional<StoreLocation> place,
                                                        const domain::System& system);
 
 }  // namespace stint::fleet

@@ -5,7 +5,11 @@
 #include "stint/notification.hpp"
 #include "stint/testing.hpp"
 
+#include <boost/json.hpp>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
 
 namespace stint::http {
 namespace {
@@ -92,6 +96,20 @@ struct Asking {
     EXPECT_EQ(response.status, 405U) << target;
     return response.headers.empty() ? std::string() : response.headers.front().second;
   }
+  /// (method, path) of everything that `openapi.json` describes.
+  std::vector<std::pair<std::string, std::string>> documented() {
+    std::vector<std::pair<std::string, std::string>> routes;
+    const auto document = boost::json::parse(ask("GET", "/openapi.json").body);
+    for (const auto& [path, methods] : document.at("paths").as_object()) {
+      for (const auto& [method, description] : methods.as_object()) {
+        std::string upper(method);
+        std::ranges::transform(upper, upper.begin(), [](char each) { return static_cast<char>(std::toupper(each)); });
+        if (upper == "GET" || upper == "POST" || upper == "PUT") routes.emplace_back(upper, path);
+      }
+    }
+    EXPECT_GT(routes.size(), 20U);
+    return routes;
+  }
   static Task<> keep(Task<Response> answer, Response& out) { out = co_await std::move(answer); }
 
   NoFleet fleet;
@@ -101,18 +119,18 @@ struct Asking {
 
 TEST(Api, every_route_is_found_by_its_own_method_alone) {
   Asking asking;
-  for (const Api::RouteName& route : Api::routes()) {
-    std::string path(route.path);
+  for (const auto& [method, route] : asking.documented()) {
+    std::string path = route;
     if (const std::size_t open = path.find('{'); open != std::string::npos) {
       path.replace(open, path.find('}') + 1 - open, "some%2Fone");
     }
-    const Response found = asking.ask(route.method, path);
-    EXPECT_NE(found.status, 404U) << route.path;
-    EXPECT_NE(found.status, 405U) << route.path;
+    const Response found = asking.ask(method, path);
+    EXPECT_NE(found.status, 404U) << route;
+    EXPECT_NE(found.status, 405U) << route;
     const Response refused = asking.ask("DELETE", path);
-    EXPECT_EQ(refused.status, 405U) << route.path;
-    const Response longer = asking.ask(route.method, path == "/" ? "//" : path + "/");
-    EXPECT_EQ(longer.status, 404U) << route.path;
+    EXPECT_EQ(refused.status, 405U) << route;
+    const Response longer = asking.ask(method, path == "/" ? "//" : path + "/");
+    EXPECT_EQ(longer.status, 404U) << route;
   }
 }
 

@@ -2,6 +2,7 @@
 /// comes.
 #pragma once
 
+#include "engine/views.hpp"
 #include "fleet/fleet.hpp"
 
 #include <cstdint>

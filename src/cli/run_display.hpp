@@ -7,6 +7,7 @@
 #include "cli/environment.hpp"
 #include "cli/outlet.hpp"
 #include "cli/printable.hpp"
+#include "engine/views.hpp"
 #include "fleet/fleet.hpp"
 
 #include <string>

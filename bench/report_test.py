@@ -115,15 +115,15 @@ class Daemons(unittest.TestCase):
         seen = self.judge("durable", "submit", {"stint": {"requests.rate": 4000.0, "requests.p99": 12_300.0}})
         self.assertEqual((seen["reached"], seen["seen"]), (False, "4,000/s, p99 12.3 ms"))
 
-    def test_a_bare_server_is_the_stronger_peer(self):
-        rates = {"stint": 40e3, serve_suite.BARE: 20e3, serve_suite.FASTAPI: 10e3, serve_suite.GO: 41e3}
-        values = {label: {"requests.rate": rate} for label, rate in rates.items()}
-        self.assertTrue(self.judge("FastAPI", "wait", values)["reached"])
-        self.assertFalse(self.judge("bare", "wait", values)["reached"])
-        self.assertFalse(self.judge("ahead of Go", "wait", values)["reached"])
+    def test_a_share_of_a_peers_rate_is_enough(self):
+        for fastapi, go, ahead, near in ((15e3, 58e3, True, False), (17e3, 56e3, False, True)):
+            rates = {"stint": 40e3, serve_suite.BARE: 39e3, serve_suite.FASTAPI: fastapi, serve_suite.GO: go}
+            values = {label: {"requests.rate": rate} for label, rate in rates.items()}
+            self.assertEqual(self.judge("FastAPI", "wait", values)["reached"], ahead)
+            self.assertEqual(self.judge("Go's channel pool", "wait", values)["reached"], near)
 
     def test_what_must_stay_small(self):
-        for memory, wakeups, small, quiet in ((24.0, 1.1, True, False), (26.0, 0.9, False, True)):
+        for memory, wakeups, small, quiet in ((24.0, 2.1, True, False), (26.0, 1.9, False, True)):
             values = {"stint": {"idle.memory": memory, "idle.wakeups": wakeups}}
             self.assertEqual(self.judge("under 25 MB", "idle", values)["reached"], small)
             self.assertEqual(self.judge("wakes up", "idle", values)["reached"], quiet)

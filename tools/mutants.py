@@ -29,6 +29,7 @@ TASK, CANCEL, EXECUTOR, SCOPE = "include/stint/task.hpp", "src/cancel.cpp", "src
 COMBINATORS_HPP, COMBINATORS = "include/stint/combinators.hpp", "src/combinators.cpp"
 ASIO_HPP, ASIO = "include/stint/asio.hpp", "src/asio.cpp"
 SEMAPHORE_HPP, SEMAPHORE = "include/stint/semaphore.hpp", "src/semaphore.cpp"
+HOLDERS = "src/semaphore_holders.cpp"
 
 
 @dataclasses.dataclass
@@ -192,8 +193,8 @@ MUTANTS = [
            "return (in_range || token().cancelled()) && Acquire::await_ready();", "return (void)in_range, Acquire::await_ready();",
            "SemaphorePriority.out_of_range*"),
     # ---- Semaphore: cancel and time ----
-    Mutant("a leaving head does not wake the next waiters", SEMAPHORE,
-           "if (((first || bypass_max_ != 0) && regrants_on_leave_) || occupied() == 0) settle(lock, wakes);",
+    Mutant("a leaving head forgets its followers", SEMAPHORE,
+           "if (first || bypass_max_ != 0 || occupied() == 0) settle(lock, wakes);",
            "if (occupied() == 0) settle(lock, wakes);", "SemaphoreCancel.*head* Explorer.five* SemaphoreProperty.agrees*"),
     Mutant("an undelivered grant is lost", SEMAPHORE, "if ((owed & kUndelivered) != 0) take_back();", "", "SemaphoreCancel.a_cancel_between*"),
     Mutant("an undelivered grant is lost with its executor", SEMAPHORE, "if ((owed & kUndelivered) != 0) take_back();", "",
@@ -242,24 +243,24 @@ MUTANTS = [
     Mutant("a pause hides requests that became impossible", SEMAPHORE, " || this->capacity() == 0;  // with", ";  // 0",
            "SemaphoreResize.a_request*"),
     # ---- Permit ----
-    Mutant("a part is not taken from the whole", SEMAPHORE, "  units_ -= units;\n", "", "PermitTest.splits*"),
-    Mutant("the listed part is not taken from the whole", SEMAPHORE, "  holders_[holder - 1].units -= units;\n", "", "PermitTest.splits*"),
-    Mutant("a part is younger than the whole", SEMAPHORE, "holders_[part - 1].since = before.since;", "", "PermitHolders.each*"),
-    Mutant("a merged permit is not listed", SEMAPHORE, "holders_[into - 1].units += holders_[from - 1].units;", "", "PermitTest.merges_with_a_permit*"),
-    Mutant("a permit merged with itself is lost", SEMAPHORE, "if (!other || &other == this) return {};", "if (!other) return {};",
+    Mutant("a part is not taken from the whole", HOLDERS, "  units_ -= units;\n", "", "PermitTest.splits*"),
+    Mutant("the listed part is not taken from the whole", HOLDERS, "  holders_[holder - 1].units -= units;\n", "", "PermitTest.splits*"),
+    Mutant("a part is younger than the whole", HOLDERS, "holders_[part - 1].since = before.since;", "", "PermitHolders.each*"),
+    Mutant("what is merged is not listed", HOLDERS, "holders_[into - 1].units += holders_[from - 1].units;", "", "PermitTest.merges_with_a_permit*"),
+    Mutant("a permit merged with itself is lost", HOLDERS, "if (!other || &other == this) return {};", "if (!other) return {};",
            "PermitTest.merging_with*"),
-    Mutant("permits of two semaphores are merged", SEMAPHORE, "if (semaphore_ != other.semaphore_) {", "if (false) {",
+    Mutant("permits of two semaphores are merged", HOLDERS, "if (semaphore_ != other.semaphore_) {", "if (false) {",
            "PermitTest.permits_of*"),
     Mutant("self-assignment releases", SEMAPHORE_HPP, "Permit taken(std::move(other));  // moved",
            "Permit(std::move(*this));\n  Permit taken(std::move(other));  // moved", "PermitTest.self_assignment*"),
-    Mutant("forgotten units come back", SEMAPHORE, "resize(lock, wakes, after,", "resize(lock, wakes, before,", "PermitTest.forgotten_units*"),
-    Mutant("detach reads an empty permit", SEMAPHORE, "if (semaphore_ == nullptr) return 0;", "",
+    Mutant("what is forgotten comes back", SEMAPHORE, "resize(lock, wakes, after,", "resize(lock, wakes, before,", "PermitTest.forgotten_units*"),
+    Mutant("detach reads what is not there", HOLDERS, "if (semaphore_ == nullptr) return 0;", "",
            "PermitTest.nothing_is_detached*"),
     Mutant("a holder stays listed", SEMAPHORE, "  if (holder != 0) remove_holder(holder);\n  if (add_fast", "  if (add_fast",
            "PermitTest.a_released*"),
     Mutant("an adopted permit is not listed", SEMAPHORE, "  if (!tracks_) return {*this, units, 0};\n", "  return {*this, units, 0};\n",
            "PermitTest.adopted_units*"),
-    Mutant("labels are not kept", SEMAPHORE, "label = static_cast<const LabelledAcquire&>(*waiter).label_;", "label = {};",
+    Mutant("labels are not kept", HOLDERS, "label = static_cast<const LabelledAcquire&>(*waiter).label_;", "label = {};",
            "SemaphoreClose.a_holder*"),
 ]
 

@@ -7,10 +7,15 @@ import tempfile
 import unittest
 
 import tidy
+from tidy_rules import cpp
 
 HEADER = "/// Says what it is for.\n#pragma once\n"
-LONG_FUNCTION = "int f(int x) {\n" + "  x += 1;\n" * 79 + "  return x;\n}\n"  # 82 lines
-LONG_CONSTRUCTOR = "Reader::Reader(int size) : size_{size}, name_(\"x\") {\n" + "  ++size_;\n" * 80 + "}\n"
+LONG_FUNCTION = "int f(int x) {\n" + "  x += 1;\n" * 59 + "  return x;\n}\n"  # 62 lines
+LONG_CONSTRUCTOR = "Reader::Reader(int size) : size_{size}, name_(\"x\") {\n" + "  ++size_;\n" * 60 + "}\n"
+LONG_SQL = "CREATE FUNCTION f(p int) RETURNS int\nLANGUAGE plpgsql AS $$ BEGIN\n" + "  p := p + 1;\n" * 59 + "END $$;\n"  # 61 lines
+LONG_SHELL = "f() {\n" + "  for x in 1 2; do\n    {\n      echo $x\n    }\n  done\n" * 12 + "}\n"  # 62 lines
+LONG_PYTHON = "class A:\n    async def f(self):\n" + "        a = 1\n" * 60 + "        return a\n"  # 62 lines
+GLOSSARY = {"docs/glossary.md": "| word | what it is | not |\n| --- | --- | --- |\n| submission | what a caller asks for | wish |\n\n| where | not | but | why |\n| --- | --- | --- | --- |\n| `src/store/sql/` | worker | node | a store sees none |\n"}
 CODE_IN_DOCS = "<!-- from: examples/fetch.cpp#limit -->\n```cpp\n{}```\n"
 FETCH = "int main() {\n  // [limit]\n  Semaphore slots(3);\n    use(slots);\n  // [/limit]\n}\n"
 
@@ -25,6 +30,12 @@ BAD = {
         ("core/src/semaphore.cpp", '#include "domain/run.hpp"\n', {}),
         ("src/engine/engine.cpp", '#include "../http/server.hpp"\n', {}),
         ("src/misc/things.cpp", "int x;\n", {}),  # a folder that nobody placed
+    ],
+    "assembly": [
+        ("src/cli/run.cpp", '#include "engine/engine.hpp"\n', {}),
+        ("src/cli/run.cpp", '#include "store/memory_store.hpp"\n', {}),
+        ("src/loop/loop.cpp", '#include "driver/process_driver.hpp"\n', {}),
+        ("src/loop/loop.cpp", '#include "limit/host_permits.hpp"\n', {}),
     ],
     "core-headers": [
         ("core/include/stint/task.hpp", HEADER + "#include <boost/asio.hpp>\n", {}),
@@ -42,6 +53,12 @@ BAD = {
         ("src/http/routes.cpp", 'json::object body;\nbody["queue_size"] = 3;\n', {}),
         ("src/cli/ls.cpp", 'json::value v{{"run_id", 3}};\nuse(v.at("state"));\n', {}),
     ],
+    "words": [
+        ("src/fleet/submit.cpp", "int wish;\n", GLOSSARY),
+        ("src/fleet/submit.cpp", "struct WishList;\n", GLOSSARY),
+        ("src/fleet/submit.cpp", "int read_wish(int x);\n", GLOSSARY),
+        ("src/store/sql/postgres/0001_tables.sql", "CREATE TABLE worker (worker_id int);\n", GLOSSARY),
+    ],
     "driver-names": [
         ("src/project/snapshot.cpp", 'if (driver == "claude") return "x";\n', DRIVERS),
         ("src/cli/run.cpp", 'option("--driver", into, "claude or another");\n', DRIVERS),
@@ -53,10 +70,17 @@ BAD = {
         ("src/pool/drain.cpp", "return http::status::service_unavailable;\n", {}),
     ],
     "size": [
-        ("core/src/semaphore.cpp", "int x;\n" * 801, {}),
+        ("core/src/semaphore.cpp", "int x;\n" * 601, {}),
         ("core/src/semaphore.cpp", LONG_FUNCTION, {}),
         ("core/src/semaphore.cpp", "namespace stint {\n" + LONG_CONSTRUCTOR + "}\n", {}),
-        ("core/src/semaphore_test.cpp", "TEST(Semaphore, does_much) {\n" + "  step();\n" * 90 + "}\n", {}),
+        ("core/src/semaphore_test.cpp", "TEST(Semaphore, does_much) {\n" + "  step();\n" * 60 + "}\n", {}),
+        ("src/store/sql/postgres/0001_claim.sql", "SELECT 1;\n" * 601, {}),
+        ("src/store/sql/postgres/0001_claim.sql", LONG_SQL, {}),
+        ("tests/integration/host_test.py", "a = 1\n" * 601, {}),
+        ("tests/integration/host_test.py", LONG_PYTHON, {}),
+        ("dev", "#!/bin/sh\n" + LONG_SHELL, {}),
+        ("tools/dev/test.sh", LONG_SHELL, {}),
+        ("web/src/app.ts", "let a = 1;\n" * 601, {}),
     ],
     "names": [
         ("src/pool/worker.hpp", "Task<Result<int>> async_run(int x);\n", {}),
@@ -119,6 +143,14 @@ BAD = {
         ("examples/fetch.cpp", "int x;\n", {"examples/CMakeLists.txt": "stint_example(fetch_all)"}),
         ("core/include/stint/new.hpp", HEADER, {"core/CMakeLists.txt": "stint_layer(core)"}),
     ],
+    "depends": [
+        ("src/queue/CMakeLists.txt", "stint_layer(queue SOURCES a.cpp DEPENDS stint::core)", {"src/queue/a.cpp": '#include "domain/run.hpp"\n'}),
+        ("src/queue/CMakeLists.txt", "stint_layer(queue SOURCES a.cpp)", {"src/queue/a.hpp": '#include "stint/task.hpp"\n'}),
+        ("src/queue/CMakeLists.txt", "stint_layer(queue SOURCES a.cpp TESTS a_test.cpp DEPENDS stint::core)",
+         {"src/queue/a_test.cpp": '#include "stint/task.hpp"\n'}),  # only its test includes it
+        ("src/app/CMakeLists.txt", "add_executable(stint main.cpp)\ntarget_link_libraries(stint PRIVATE stint::cli)\n",
+         {"src/app/main.cpp": '#include "cli/run.hpp"\n#include "os/process.hpp"\n'}),
+    ],
     "docs-code": [
         ("docs/library.md", CODE_IN_DOCS.format("Semaphore slots(4);\n"), {"examples/fetch.cpp": FETCH}),
         ("docs/library.md", CODE_IN_DOCS.format(""), {"examples/fetch.cpp": "int main() {}\n"}),
@@ -143,6 +175,11 @@ GOOD = {
         ("tests/simulation/engine.cpp", '#include "limit/slots.hpp"\n', {}),
         ("core/src/semaphore_test.cpp", '#include "test_support.hpp"\n', {}),
     ],
+    "assembly": [
+        ("src/cli/run.cpp", '#include "fleet/one_run.hpp"\n#include "engine/views.hpp"\n#include "store/store.hpp"\n', {}),
+        ("src/cli/run_test.cpp", '#include "store/memory_store.hpp"\n', {}),
+        ("src/fleet/node.cpp", '#include "engine/engine.hpp"\n', {}),
+    ],
     "core-headers": [
         ("core/include/stint/asio.hpp", HEADER + "#include <boost/asio.hpp>\n", {}),
         ("core/src/asio.cpp", "#include <boost/asio.hpp>\n", {}),
@@ -157,6 +194,10 @@ GOOD = {
         ("src/wire/run.cpp", 'json::object body;\nbody["queue_size"] = 3;\n', {}),
         ("src/cli/ls.cpp", 'std::map<std::string, int> widths{{"state", 8}};\nuse(widths["state"]);\n', {}),
     ],
+    "words": [
+        ("src/fleet/submit.cpp", "int submission, wishful, worker;\n", GLOSSARY),
+        ("src/store/sql/postgres/0001_tables.sql", "CREATE TABLE node (node_id int);\n", GLOSSARY),
+    ],
     "driver-names": [
         ("src/driver/registry.cpp", 'DriverEntry{"claude", make_claude};\n', DRIVERS),
         ("src/project/snapshot_test.cpp", 'EXPECT_EQ(driver, "claude");\n', DRIVERS),
@@ -168,17 +209,21 @@ GOOD = {
         ("src/engine/submit.cpp", "// answers 503\nstatus = 3; limit = 500;\n", {}),
     ],
     "size": [
-        ("core/src/semaphore.cpp", "int x;\n" * 800, {}),
+        ("core/src/semaphore.cpp", "int x;\n" * 600, {}),
         ("core/src/semaphore.cpp", LONG_FUNCTION.replace("  x += 1;\n", "", 2), {}),
         ("core/src/semaphore.hpp", "class A {\n" + "  int f() { return 1; }\n" * 200 + "};\n", {}),
         ("core/src/table.cpp", "const int kTable[] = {\n" + "  1'000,\n" * 300 + "};\n", {}),
+        ("src/store/sql/postgres/0001_claim.sql", LONG_SQL.replace("  p := p + 1;\n", "", 1) * 3, {}),
+        ("tests/integration/host_test.py", LONG_PYTHON.replace("        a = 1\n", "", 2) * 3, {}),
+        ("dev", "#!/bin/sh\n" + LONG_SHELL.replace("  for", "  :;for", 1).replace("  done\n", "", 2) * 2, {}),
+        ("docs/openapi.json", "{}\n" * 700, {}),
+        ("bench/peers/python/pool.py", "a = 1\n" * 700, {}),
     ],
     "names": [("src/pool/worker.hpp", "Task<Result<int>> run(int x);\nauto async_acquire(int x);\n", {})],
     "todo": [("src/pool/worker.cpp", "// The todo list of the loop.\n", {})],
     "language": [
         ("core/src/semaphore.cpp", "// There are no waiters. In vaingloriousness nothing matches.\n", {}),
-        ("src/pool/worker.cpp", "// A folder that is not listed yet: nobody waits.\n", {}),
-        ("docs/fleet.md", "A page that is not listed yet: somebody waits.\n", {}),
+        ("tests/streams/claude/ok.json", "somebody else's words", {}),
     ],
     "blocking": [
         ("src/pool/worker.cpp", "Task<void> f() {\n  co_await sleep_for(1s);\n}\n", {}),
@@ -220,6 +265,15 @@ GOOD = {
         ("core/include/stint/task.hpp", HEADER, {"core/CMakeLists.txt": "FILES include/stint/task.hpp)"}),
         ("examples/fetch.cpp", "int x;\n", {"examples/CMakeLists.txt": "stint_example(fetch)"}),
         ("tests/chaos/kill.cpp", "int x;\n", {"tests/CMakeLists.txt": "add_executable(kill chaos/kill.cpp)"}),
+    ],
+    "depends": [
+        ("src/queue/CMakeLists.txt",
+         "stint_layer(queue  # DEPENDS stint::os\n  SOURCES a.cpp\n  TESTS a_test.cpp world.cpp\n  DEPENDS stint::core stint::domain ${X} stint_fmt\n  LABELS tsan)",
+         {"src/queue/a.cpp": '#include "queue/a.hpp"\n#include "domain/run.hpp"\n', "src/queue/a.hpp": '#include "stint/task.hpp"\n',
+          "src/queue/a_test.cpp": '#include "os/process.hpp"\n', "src/queue/world.hpp": '#include "os/fd.hpp"\n',
+          "src/queue/test_support.hpp": '#include "os/fd.hpp"\n'}),
+        ("src/app/CMakeLists.txt", "add_executable(stint main.cpp)\ntarget_link_libraries(stint PRIVATE stint::cli CLI11::CLI11)\n",
+         {"src/app/main.cpp": '#include "cli/run.hpp"\n', "src/app/serve_bench.cpp": '#include "os/fd.hpp"\n'}),
     ],
     "docs-code": [
         ("docs/library.md", CODE_IN_DOCS.format("Semaphore slots(3);\n  use(slots);\n"), {"examples/fetch.cpp": FETCH}),
@@ -263,6 +317,10 @@ class Rules(unittest.TestCase):
             self.assertIn(rule, {"*", *tidy.RULES})
             self.assertTrue(reason)
 
+    def test_every_exemption_names_something_that_exists(self):
+        for _, prefix in tidy.EXEMPT:
+            self.assertTrue(list(tidy.ROOT.glob(prefix.rstrip("/") + "*")), prefix)
+
     def test_a_finding_names_the_line(self):
         text = "int a;\nint b;\nauto t = std::chrono::steady_clock::now();\n"
         self.assertEqual([3], [finding.line for finding in found("clock", ("src/pool/a.cpp", text, {}))])
@@ -271,7 +329,7 @@ class Rules(unittest.TestCase):
 class Reading(unittest.TestCase):
     def test_comments_and_strings_are_blanked_in_place(self):
         text = 'int a = 1\'000; // co_spawn\nauto s = "co_spawn \\" x"; /* a\nb */ auto r = R"x(co_spawn)" )x"; char c = \'"\';\n'
-        code = tidy.without(text)
+        code = cpp.without(text)
         self.assertNotIn("co_spawn", code)
         self.assertEqual([len(line) for line in text.split("\n")], [len(line) for line in code.split("\n")])
         self.assertIn("int a = 1'000;", code)
@@ -298,7 +356,7 @@ TEST(Semaphore, waits) { }
 constexpr int kValues[] = {1, 2};
 }  // namespace stint
 """
-        names = [function.name for function in tidy.functions(tidy.without(text))]
+        names = [function.name for function in cpp.functions(cpp.without(text))]
         self.assertEqual(["Options", "Semaphore", "make", "count", "each", "TEST"][1:], names)
 
 

@@ -1,7 +1,6 @@
 // The bounded queue across threads, and with executors that are destroyed.
+#include "queue_test_support.hpp"
 #include "stint/asio.hpp"
-#include "stint/queue.hpp"
-#include "test_support.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,22 +10,6 @@
 
 namespace stint {
 namespace {
-
-using Ints = std::vector<int>;
-
-Task<> pushes(Queue<int>& queue, int item, Log& log) {
-  const auto pushed = co_await queue.push(item);
-  log.push_back("push " + std::to_string(item) + (pushed ? "" : " " + std::string(to_string(pushed.error().code()))));
-}
-Task<> pops(Queue<int>& queue, Log& log, std::string caller = "pop") {
-  const auto item = co_await queue.pop();
-  log.push_back(caller + " " + (item ? std::to_string(*item) : std::string(to_string(item.error().code()))));
-}
-Ints drain(Queue<int>& queue) {
-  Ints items;
-  while (auto item = queue.try_pop()) items.push_back(*item);
-  return items;
-}
 
 TEST(QueueThreads, items_are_returned_in_order_when_an_executor_is_destroyed) {
   Queue<int> queue("jobs", 2);

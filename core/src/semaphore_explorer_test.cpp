@@ -1,5 +1,5 @@
 // The explorer: a random workload on one semaphore, compared with a naive model after every step. A failing seed
-// reproduces the failure: `explore<Semaphore>(seed)`.
+// reproduces the failure: `explore<Model>(seed)`.
 #include "stint/testing.hpp"
 #include "test_support.hpp"
 
@@ -43,26 +43,29 @@ struct Model {
     held -= units;
     settle();
   }
-  std::int64_t capacity, held = 0;
+  std::int64_t capacity = 3, held = 0;
   std::deque<Entry> line;
   std::set<int> granted;
 };
 
-struct ForgetsFollowers : Semaphore {
-  ForgetsFollowers(std::string name, std::uint32_t capacity) : Semaphore(std::move(name), capacity) {
-    regrants_on_leave_ = false;
+/// Known bad: a waiter that leaves does not wake those that it blocked. (The same bug in the semaphore is a mutant of
+/// tools/mutants.py.)
+struct ForgetsFollowers : Model {
+  template <class Gone>
+  void leave_if(Gone gone) {
+    std::erase_if(line, gone);
   }
 };
 
-template <class Kind>
+template <class Rule>
 struct World {
   static constexpr int kWorkers = 6, kRounds = 4;
   explicit World(std::uint64_t seed) { sim.emplace(seed); }
   std::uint64_t draw(std::uint64_t below) { return sim->random()() % below; }
   Duration milliseconds(std::uint64_t most) { return std::chrono::milliseconds(1 + draw(most)); }
 
-  Model model{3, 0, {}, {}};
-  Kind semaphore{"explored", 3};
+  Rule model;
+  Semaphore semaphore{"explored", 3};
   std::map<int, int> waiting;  // worker → ticket
   int tickets = 0;
   std::set<TimePoint> deadlines;  // all different, so that the model need not know the order within a tick
@@ -121,11 +124,11 @@ Task<> explored_troubles(W& world) {
 }
 
 /// The failure found with this seed; empty if none.
-template <class Kind>
+template <class Rule>
 std::string explore(std::uint64_t seed) {
-  World<Kind> world(seed);
-  for (int id = 0; id <= World<Kind>::kWorkers; ++id) world.scopes.push_back(std::make_unique<RootScope>(*world.sim));
-  for (int id = 0; id < World<Kind>::kWorkers; ++id)
+  World<Rule> world(seed);
+  for (int id = 0; id <= World<Rule>::kWorkers; ++id) world.scopes.push_back(std::make_unique<RootScope>(*world.sim));
+  for (int id = 0; id < World<Rule>::kWorkers; ++id)
     world.scopes[static_cast<std::size_t>(id)]->spawn(explored_worker(world, id));
   world.scopes.back()->spawn(explored_troubles(world));
   const auto all_idle = [&world] {
@@ -149,10 +152,10 @@ std::string explore(std::uint64_t seed) {
 
 TEST(Explorer, five_thousand_seeds_agree_with_the_model) {
   for (std::uint64_t seed = 0; seed < 5000; ++seed) {
-    ASSERT_EQ(explore<Semaphore>(seed), "") << "seed " << seed;
+    ASSERT_EQ(explore<Model>(seed), "") << "seed " << seed;
   }
 }
-TEST(Explorer, detects_a_semaphore_that_does_not_regrant_when_a_waiter_leaves) {
+TEST(Explorer, detects_a_model_that_does_not_regrant_when_a_waiter_leaves) {
   int caught = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) caught += !explore<ForgetsFollowers>(seed).empty();
   EXPECT_GT(caught, 0);

@@ -5,28 +5,18 @@
 """
 import json
 import os
-import pathlib
 import pty
 import subprocess
 import sys
-import tempfile
 import unittest
+
+import home_support
 
 STINT = os.path.abspath(sys.argv.pop(1))
 GOOD = "---\ndescription: Good\n---\nDo it.\n"
 
 
-class Home(unittest.TestCase):
-    """Each test has a home and a folder to work in."""
-
-    def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory(prefix="stint-test-")
-        self.addCleanup(self.temporary.cleanup)
-        self.base = pathlib.Path(self.temporary.name).resolve()
-        self.folder = self.base / "work"
-        (self.base / "home").mkdir()
-        self.folder.mkdir()
-
+class Home(home_support.Home):
     def environment(self, **more):
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("STINT_", "XDG_", "GIT_")) and key != "NO_COLOR"}
         return {**kept, "HOME": str(self.base / "home"), "TERM": "xterm-256color", **more}

@@ -4,25 +4,21 @@
     completions_test.py PATH-TO-STINT
 """
 import os
-import pathlib
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from home_support import Home
 
 STINT = os.path.abspath(sys.argv.pop(1))
 
 
-class Shells(unittest.TestCase):
+class Shells(Home):
     def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory(prefix="stint-test-")
-        self.addCleanup(self.temporary.cleanup)
-        self.base = pathlib.Path(self.temporary.name).resolve()
-        self.folder = self.base / "work"
-        (self.base / "home").mkdir()
+        super().setUp()
         (self.base / "bin").mkdir()
         (self.base / "bin" / "stint").symlink_to(STINT)
         agents = self.folder / ".stint" / "agents"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/daemon_files.hpp"
+#include "engine/engine.hpp"
 #include "fleet/node.hpp"
 #include "fleet/read_project.hpp"
 #include "http/api.hpp"

@@ -5,6 +5,7 @@
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "cli/run_display.hpp"
+#include "engine/views.hpp"
 #include "os/process.hpp"
 #include "os/resources.hpp"
 #include "provider/ask.hpp"

@@ -5,12 +5,12 @@
 #include "cli/fleet_text.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "engine/engine.hpp"
 #include "fleet/store_location.hpp"
 #include "os/blocking_run.hpp"
 #include "os/owner.hpp"
 #include "os/process.hpp"
 #include "os/resources.hpp"
-#include "store/memory_store.hpp"
 
 #include <fmt/format.h>
 
@@ -42,6 +42,24 @@ Result<> blocking_listen(Daemon& daemon, const Listen& wanted, bool asked, const
   STINT_CHECK(daemon.listen({wanted.address, 0}, hosts));
   cli::print_error("stint: {}; using a free port\n", cli::printable(taken));
   return {};
+}
+
+/// After the drain: logs how it went. Fails if ends of runs could not be stored.
+int conclude(Daemon& daemon, StderrLog& log) {
+  const engine::DrainReport& report = daemon.engine().drained();
+  log.say(
+      domain::LogLevel::info, "drained",
+      {domain::LogField::number("seconds", fmt::format("{:.1f}", std::chrono::duration<double>(report.time).count())),
+       domain::LogField::number("ended", std::to_string(report.finished - report.handed_back - report.in_doubt)),
+       domain::LogField::number("handed_back", std::to_string(report.handed_back)),
+       domain::LogField::number("in_doubt", std::to_string(report.in_doubt)),
+       domain::LogField::number("not_recorded", std::to_string(report.unrecorded))});
+  if (report.unrecorded == 0) return cli::kExitDone;
+  return cli::complain(
+      Error(Errc::unavailable,
+            fmt::format("the outcome of {} could not be stored: {}. The next `stint serve` rescues them by their "
+                        "`on_crash`",
+                        cli::some(report.unrecorded, "run"), daemon.engine().store_health().why_unusable())));
 }
 
 }  // namespace
@@ -102,20 +120,15 @@ int ServeCommand::run(const domain::System& system) {
   os::become_subreaper();
   os::raise_descriptor_limit();
   Reactor reactor;
-  std::unique_ptr<store::Store> store;
-  if (memory) {
-    store = std::make_unique<store::MemoryStore>(system);
-  } else {
-    auto opened = os::blocking_run(reactor, fleet::open_store(reactor, place, system));
-    if (!opened) return cli::complain(opened.error());
-    store = std::move(*opened);
-  }
+  auto store =
+      os::blocking_run(reactor, fleet::open_store(reactor, memory ? std::nullopt : std::optional(place), system));
+  if (!store) return cli::complain(store.error());
   engine::EngineOptions options = engine_options(settings->settings, workers_);
   if (!memory && !cluster) options.lease = Duration::max();  // as long as the process holds its lock file
   StderrLog log(system, {.format = log_format_ == "json" ? StderrLog::Format::json : StderrLog::Format::text,
                          .least = level_of(log_level_)});
   Daemon daemon(reactor, system, environment, *snapshot, cluster, log);
-  daemon.open(std::move(store), std::move(options), memory ? "memory" : place.shown, token);
+  daemon.open(std::move(*store), std::move(options), memory ? "memory" : place.shown, token);
   if (const auto listening = blocking_listen(daemon, *listen, !listen_.empty(), hosts_); !listening) {
     return cli::complain(listening.error());
   }
@@ -123,20 +136,7 @@ int ServeCommand::run(const domain::System& system) {
   if (!location) return cli::complain(location.error());
   announce(daemon.url(), token, **snapshot, memory ? "memory" : place.shown, json_);
   if (const Result<> ended = reactor.run(daemon.serve()); !ended) return cli::complain(ended.error());
-  const engine::DrainReport& report = daemon.engine().drained();
-  log.say(
-      domain::LogLevel::info, "drained",
-      {domain::LogField::number("seconds", fmt::format("{:.1f}", std::chrono::duration<double>(report.time).count())),
-       domain::LogField::number("ended", std::to_string(report.finished - report.handed_back - report.in_doubt)),
-       domain::LogField::number("handed_back", std::to_string(report.handed_back)),
-       domain::LogField::number("in_doubt", std::to_string(report.in_doubt)),
-       domain::LogField::number("not_recorded", std::to_string(report.unrecorded))});
-  if (report.unrecorded == 0) return cli::kExitDone;
-  return cli::complain(
-      Error(Errc::unavailable,
-            fmt::format("the outcome of {} could not be stored: {}. The next `stint serve` rescues them by their "
-                        "`on_crash`",
-                        cli::some(report.unrecorded, "run"), daemon.engine().store_health().why_unusable())));
+  return conclude(daemon, log);
 }
 
 }  // namespace stint::app

@@ -4,6 +4,7 @@
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
 #include "cli/print.hpp"
+#include "engine/views.hpp"
 #include "stint/scope.hpp"
 #include "wire/fleet.hpp"
 

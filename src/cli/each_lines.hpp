@@ -2,6 +2,7 @@
 /// they arrive.
 #pragma once
 
+#include "engine/views.hpp"
 #include "fleet/fleet.hpp"
 
 #include <cstdint>

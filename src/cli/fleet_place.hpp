@@ -4,6 +4,7 @@
 #include "cli/complete.hpp"
 #include "cli/environment.hpp"
 #include "domain/system.hpp"
+#include "engine/views.hpp"
 #include "fleet/connection.hpp"
 #include "stint/executor.hpp"
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/demo_text.hpp"
+#include "engine/views.hpp"
 #include "fleet/fleet.hpp"
 
 #include <string>

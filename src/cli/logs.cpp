@@ -6,6 +6,7 @@
 #include "cli/output_printer.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "engine/views.hpp"
 #include "fleet/follow.hpp"
 #include "wire/fleet.hpp"
 

@@ -3,6 +3,7 @@
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
 #include "cli/print.hpp"
+#include "engine/views.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>

@@ -6,6 +6,7 @@
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "cli/settle.hpp"
+#include "engine/views.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>

@@ -9,6 +9,7 @@
 #include "cli/reason_text.hpp"
 #include "cli/run_display.hpp"
 #include "cli/run_submission.hpp"
+#include "engine/views.hpp"
 #include "fleet/daemon_location.hpp"
 #include "fleet/follow.hpp"
 #include "fleet/one_run.hpp"
@@ -18,7 +19,6 @@
 #include "os/process.hpp"
 #include "os/terminal.hpp"
 #include "stint/asio.hpp"
-#include "store/memory_store.hpp"
 #include "wire/run_codec.hpp"
 #include "wire/run_line.hpp"
 
@@ -274,12 +274,7 @@ Task<Result<>> carry_here(Reactor& reactor, const domain::System& system,
                           std::shared_ptr<const project::Snapshot> snapshot,
                           const std::optional<fleet::StoreLocation>& place, driver::SecretMask mask,
                           engine::Submission submission, RunWatcher& watcher) {
-  std::unique_ptr<store::Store> store;
-  if (place) {
-    STINT_CO_TRY(store, co_await fleet::open_store(reactor, *place, system));
-  } else {
-    store = std::make_unique<store::MemoryStore>(system);
-  }
+  STINT_CO_TRY(const std::unique_ptr<store::Store> store, co_await fleet::open_store(reactor, place, system));
   os::become_subreaper();
   fleet::OneRun::Options options;
   options.lasting_lease = place && !place->path.empty();
@@ -324,11 +319,7 @@ RunCommand::RunCommand(CLI::App& app)
   command_.option("--model", options_.model, "Choose the model; passed to the driver").value("NAME");
   command_.option("--program", options_.program, "Start this program instead of the driver's CLI").value("PATH");
   command_.option("--session", options_.session, "Run after earlier runs of this session").value("KEY");
-  command_.option("--time", options_.time, "Limit the time from the first start, waits and retries included")
-      .value("DURATION");
-  command_.option("--attempts", options_.attempts, "Limit the number of attempts").whole(1, 100);
-  command_.option("--tokens", options_.tokens, "Limit the tokens: 400k").value("COUNT");
-  command_.option("--cost", options_.cost, "Limit the cost: 2.50").value("AMOUNT");
+  options_.budget.declare(command_);
   command_.option("--deadline", options_.deadline, "End the run this long after now, its wait for permits included")
       .value("DURATION");
   command_.flag("--no-wait", options_.no_wait, "Fail at once if no permit is free");

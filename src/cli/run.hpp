@@ -2,11 +2,10 @@
 /// its permits and its budget. Without a daemon this process carries the run.
 #pragma once
 
+#include "cli/budget_options.hpp"
 #include "cli/command.hpp"
 #include "domain/system.hpp"
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +15,8 @@ struct RunOptions {
   std::vector<std::string> words;  ///< AGENT, then its arguments
   std::string prompt;              ///< of -p
   std::string driver, model, program, session;
-  std::string time, tokens, cost, deadline;
-  std::optional<std::int64_t> attempts;
+  std::string deadline;
+  BudgetOptions budget;
   bool no_wait = false;
   bool json = false;
   bool quiet = false;

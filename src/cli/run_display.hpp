@@ -6,6 +6,7 @@
 #include "cli/environment.hpp"
 #include "cli/output_buffer.hpp"
 #include "cli/printable.hpp"
+#include "engine/views.hpp"
 #include "fleet/fleet.hpp"
 
 #include <string>

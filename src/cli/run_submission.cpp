@@ -54,16 +54,7 @@ Result<engine::Submission> submission_of(const RunOptions& options, const projec
     submission.program = std::filesystem::absolute(submission.program).lexically_normal().string();
   submission.session = options.session;
   submission.trace = domain::trace_of(os::environment("TRACEPARENT")).value_or("");
-  if (!options.time.empty()) {
-    STINT_TRY(submission.budget.time, of_option("--time", agent::parse_duration(options.time)));
-  }
-  if (!options.tokens.empty()) {
-    STINT_TRY(submission.budget.tokens, of_option("--tokens", agent::parse_count(options.tokens)));
-  }
-  if (!options.cost.empty()) {
-    STINT_TRY(submission.budget.cost_micros, of_option("--cost", agent::parse_cost(options.cost)));
-  }
-  submission.budget.attempts = options.attempts;
+  STINT_TRY(submission.budget, options.budget.read());
   if (!options.deadline.empty()) {
     STINT_TRY(submission.deadline, ahead("--deadline", agent::parse_duration(options.deadline)));
   }

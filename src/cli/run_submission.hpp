@@ -3,6 +3,7 @@
 
 #include "cli/environment.hpp"
 #include "cli/run.hpp"
+#include "engine/views.hpp"
 #include "fleet/fleet.hpp"
 #include "fleet/read_project.hpp"
 

@@ -5,6 +5,7 @@
 #include "cli/fleet_text.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "engine/views.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>

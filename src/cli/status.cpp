@@ -4,6 +4,7 @@
 #include "cli/fleet_text.hpp"
 #include "cli/print.hpp"
 #include "cli/status_text.hpp"
+#include "engine/views.hpp"
 #include "wire/fleet.hpp"
 
 #include <fmt/format.h>

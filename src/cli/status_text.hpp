@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/demo_text.hpp"
+#include "engine/views.hpp"
 #include "fleet/fleet.hpp"
 
 #include <string>

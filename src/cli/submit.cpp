@@ -10,6 +10,7 @@
 #include "cli/printable.hpp"
 #include "cli/submit_each.hpp"
 #include "domain/trace.hpp"
+#include "engine/views.hpp"
 #include "fleet/parent_run.hpp"
 #include "fleet/read_project.hpp"
 #include "os/process.hpp"
@@ -26,8 +27,8 @@ namespace {
 
 Result<> check_one_budget(const SubmitOptions& options) {
   if (options.each.empty()) return fail(Errc::invalid, "--one-budget needs --each");
-  const bool spends = !options.tokens.empty() || !options.cost.empty();
-  if (options.time.empty() && !spends) {
+  const bool spends = !options.budget.tokens.empty() || !options.budget.cost.empty();
+  if (options.budget.time.empty() && !spends) {
     return fail(Errc::invalid, "--one-budget needs --time, --tokens or --cost");
   }
   if (spends && !options.wait) {
@@ -72,16 +73,7 @@ Result<engine::Submission> read_submission(const SubmitOptions& options) {
   if (!options.delay.empty()) {
     STINT_TRY(submission.delay, of_option("--delay", agent::parse_duration(options.delay)));
   }
-  if (!options.time.empty()) {
-    STINT_TRY(submission.budget.time, of_option("--time", agent::parse_duration(options.time)));
-  }
-  if (!options.tokens.empty()) {
-    STINT_TRY(submission.budget.tokens, of_option("--tokens", agent::parse_count(options.tokens)));
-  }
-  if (!options.cost.empty()) {
-    STINT_TRY(submission.budget.cost_micros, of_option("--cost", agent::parse_cost(options.cost)));
-  }
-  submission.budget.attempts = options.attempts;
+  STINT_TRY(submission.budget, options.budget.read());
   return submission;
 }
 
@@ -186,11 +178,7 @@ SubmitCommand::SubmitCommand(CLI::App& app)
   command_.option("--deadline", options_.deadline, "End the run this long after now, its time in the queue included")
       .value("DURATION");
   command_.option("--delay", options_.delay, "Begin no earlier than this long after now").value("DURATION");
-  command_.option("--time", options_.time, "Limit the time from the first start, waits and retries included")
-      .value("DURATION");
-  command_.option("--attempts", options_.attempts, "Limit the number of attempts").whole(1, 100);
-  command_.option("--tokens", options_.tokens, "Limit the tokens: 400k").value("COUNT");
-  command_.option("--cost", options_.cost, "Limit the cost: 2.50").value("AMOUNT");
+  options_.budget.declare(command_);
   command_.driver_option(options_.driver);
   command_.option("--model", options_.model, "Choose the model; passed to the driver").value("NAME");
   command_.option("--each", options_.each, "Submit one run per line; - reads standard input").value("FILE|-");

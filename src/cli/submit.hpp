@@ -1,11 +1,10 @@
 /// `stint submit`: submits one run to the fleet, or one per line of a file.
 #pragma once
 
+#include "cli/budget_options.hpp"
 #include "cli/command.hpp"
 #include "domain/system.hpp"
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +13,9 @@ namespace stint::cli {
 struct SubmitOptions {
   std::vector<std::string> words;  ///< AGENT, then its arguments
   std::string prompt, session, key, driver, model;
-  std::string deadline, delay, time, tokens, cost;
+  std::string deadline, delay;
   std::string priority;
-  std::optional<std::int64_t> attempts;
+  BudgetOptions budget;
   std::string each;  ///< a file, or -
   bool one_budget = false;
   bool wait = false;

@@ -3,6 +3,7 @@
 
 #include "cli/fleet_place.hpp"
 #include "cli/submit.hpp"
+#include "engine/views.hpp"
 
 namespace stint::cli {
 

@@ -5,6 +5,7 @@
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "cli/top_view.hpp"
+#include "engine/views.hpp"
 #include "os/terminal.hpp"
 #include "stint/asio.hpp"
 #include "stint/notification.hpp"

@@ -440,12 +440,3 @@ TEST_F(ProcessAttemptTest, a_hundred_at_once_leave_no_process_and_no_descriptor)
 
 }  // namespace
 }  // namespace stint::driver
-
-int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  if (!words.empty() && words.front() == stint::driver::kWardenArgument) {
-    return stint::driver::warden_main({words.begin() + 1, words.end()});
-  }
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

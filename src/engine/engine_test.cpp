@@ -23,12 +23,12 @@ class WarningsOnly final : public domain::Log {
     if (hears(level)) {
       heard.emplace_back(what);
     } else {
-      ++for_nobody;
+      ++not_enabled;
     }
   }
 
   std::vector<std::string> heard;
-  int for_nobody = 0;
+  int not_enabled = 0;
 };
 
 TEST_F(EngineTest, fields_of_disabled_log_levels_are_not_gathered) {
@@ -39,7 +39,7 @@ TEST_F(EngineTest, fields_of_disabled_log_levels_are_not_gathered) {
   start();
   submit("a");
   sim_.advance(2s);
-  EXPECT_EQ(log.for_nobody, 0);
+  EXPECT_EQ(log.not_enabled, 0);
   EXPECT_TRUE(log.heard.empty());
   decide_ = [](const domain::WorkOrder&) {
     Script script;

@@ -7,7 +7,6 @@
 #include "fleet/remote_fleet.hpp"
 #include "net/http_text.hpp"
 #include "stint/asio.hpp"
-#include "store/memory_store.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -47,7 +46,7 @@ Task<Result<>> Connection::open() {
     co_return Result<>();
   }
   if (missing_) {
-    store_ = std::make_unique<store::MemoryStore>(system_);
+    STINT_CO_TRY(store_, co_await open_store(reactor_, std::nullopt, system_));
   } else {
     STINT_CO_TRY(store_, co_await open_store(reactor_, place_, system_));
     // So that no run is shown as running whose node is gone.

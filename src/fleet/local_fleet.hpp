@@ -2,6 +2,7 @@
 /// all processes that share the store.
 #pragma once
 
+#include "events/changes.hpp"
 #include "fleet/fleet.hpp"
 #include "pool/run_codec.hpp"
 
@@ -81,6 +82,8 @@ class LocalFleet final : public Fleet {
   Task<Result<>> make_known(const std::string& limit);
   Task<Result<std::optional<std::string>>> find_by_key(const Submission& submission);
   [[nodiscard]] bool is_same(const RunView& known, const Submission& submission) const;
+  Task<Result<>> check_same_key(const Submission& submission, const std::string& id);
+  Result<Submitted> conclude(Result<store::Accepted> accepted);
   enum class Detail : std::uint8_t { summary, entries };
   Task<Result<std::vector<LimitView>>> list_limits(Detail detail);
   Task<Result<>> list_variants(store::Filter filter, std::vector<store::Run>& runs);

@@ -245,6 +245,23 @@ Task<Result<>> LocalFleet::define_variants(const std::vector<store::NewRun>& run
   co_return Result<>();
 }
 
+/// The store knew the key: another submission with it may have come between the look for it and now.
+Task<Result<>> LocalFleet::check_same_key(const Submission& submission, const std::string& id) {
+  STINT_CO_TRY(const RunView twin, co_await must_find(id));
+  if (!is_same(twin, submission)) co_return fail(key_is_used(submission.key, id));
+  co_return Result<>();
+}
+
+/// What the store said of one submission, as its caller hears it.
+Result<Submitted> LocalFleet::conclude(Result<store::Accepted> accepted) {
+  if (accepted) {
+    tell(accepted->id, events::Changes::Kind::progress);
+    return Submitted{std::move(accepted->id), accepted->created};
+  }
+  if (accepted.error() == Errc::full) return fail(std::move(accepted).error().after(kComeAgain));
+  return fail(std::move(accepted).error());
+}
+
 Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Submission> submissions) {
   STINT_CO_CHECK(may_submit());
   std::vector<Result<Submitted>> answers;
@@ -296,25 +313,11 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
   if (!accepted) co_return fail(std::move(accepted).error());
   for (std::size_t i = 0; i < places.size(); ++i) {
     Result<store::Accepted>& each = (*accepted)[i];
-    if (each && !each->created &&
-        !submissions[places[i]].key.empty()) {  // a concurrent submission with the same key came first
-      Result<> same;
-      Result<RunView> twin = co_await must_find(each->id);
-      if (!twin) {
-        same = fail(std::move(twin).error());
-      } else if (!is_same(*twin, submissions[places[i]])) {
-        same = fail(key_is_used(submissions[places[i]].key, each->id));
-      }
-      if (!same) each = fail(same.error());
+    const Submission& submission = submissions[places[i]];
+    if (each && !each->created && !submission.key.empty()) {
+      if (Result<> same = co_await check_same_key(submission, each->id); !same) each = fail(std::move(same).error());
     }
-    if (each) {
-      tell(each->id, events::Changes::Kind::progress);
-      answers[places[i]] = Submitted{std::move(each->id), each->created};
-    } else if (each.error() == Errc::full) {
-      answers[places[i]] = fail(std::move(each).error().after(kComeAgain));
-    } else {
-      answers[places[i]] = fail(std::move(each).error());
-    }
+    answers[places[i]] = conclude(std::move(each));
   }
   co_return answers;
 }

@@ -1,6 +1,7 @@
 #include "fleet/store_location.hpp"
 
 #include "agent/trust.hpp"
+#include "store/memory_store.hpp"
 #include "store/postgres_store.hpp"
 #include "store/sqlite_store.hpp"
 
@@ -54,20 +55,21 @@ Result<> blocking_check_store_is_own(const StoreLocation& place, bool trusted) {
                           place.path));
 }
 
-Task<Result<std::unique_ptr<store::Store>>> open_store(Reactor& reactor, StoreLocation place,
+Task<Result<std::unique_ptr<store::Store>>> open_store(Reactor& reactor, std::optional<StoreLocation> place,
                                                        const domain::System& system) {
-  if (!place.path.empty()) {
-    if (!place.state.empty() && !place.exists()) {
-      STINT_CO_CHECK(agent::blocking_note_own(place.state, agent::OwnFile::store, place.common_dir));
+  if (!place) co_return std::make_unique<store::MemoryStore>(system);
+  if (!place->path.empty()) {
+    if (!place->state.empty() && !place->exists()) {
+      STINT_CO_CHECK(agent::blocking_note_own(place->state, agent::OwnFile::store, place->common_dir));
     }
-    STINT_CO_TRY(auto opened, store::SqliteStore::blocking_open(std::move(place.path), system));
+    STINT_CO_TRY(auto opened, store::SqliteStore::blocking_open(std::move(place->path), system));
     co_return std::unique_ptr<store::Store>(std::move(opened));
   }
-  if (place.withheld) {
-    co_return fail(Errc::denied, "a run does not get the password of the store " + place.shown +
+  if (place->withheld) {
+    co_return fail(Errc::denied, "a run does not get the password of the store " + place->shown +
                                      ", and no daemon is reachable. Set STINT_URL and STINT_TOKEN");
   }
-  STINT_CO_TRY(auto opened, co_await store::PostgresStore::open(reactor, std::move(place.url)));
+  STINT_CO_TRY(auto opened, co_await store::PostgresStore::open(reactor, std::move(place->url)));
   co_return std::unique_ptr<store::Store>(std::move(opened));
 }
 

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace stint::fleet {
 
@@ -28,8 +29,8 @@ struct StoreLocation {
 /// start runs that came with an unpacked folder.
 [[nodiscard]] Result<> blocking_check_store_is_own(const StoreLocation& place, bool trusted);
 
-/// Creates the store if it does not exist, and migrates its tables.
-Task<Result<std::unique_ptr<store::Store>>> open_store(Reactor& reactor, StoreLocation place,
+/// Creates the store if it does not exist, and migrates its tables. Without a place: a store in memory.
+Task<Result<std::unique_ptr<store::Store>>> open_store(Reactor& reactor, std::optional<StoreLocation> place,
                                                        const domain::System& system);
 
 }  // namespace stint::fleet

@@ -2,6 +2,7 @@
 /// `openapi.json` describes it.
 #pragma once
 
+#include "engine/views.hpp"
 #include "fleet/fleet.hpp"
 #include "http/handler.hpp"
 #include "http/server.hpp"
@@ -28,12 +29,6 @@ class Api final : public Handler {
   [[nodiscard]] Task<Response> answer(const Request& request, Exchange& exchange) override;
   /// Probes need no token: they reveal only that a daemon is there.
   [[nodiscard]] static bool is_open(const Request& request);
-
-  /// For the tests: every path with its methods; `openapi.json` must list the same.
-  struct RouteName {
-    std::string_view method, path;
-  };
-  [[nodiscard]] static std::vector<RouteName> routes();
 
  private:
   struct Call;

@@ -5,6 +5,7 @@
 #include "agent/text.hpp"
 #include "domain/bounds.hpp"
 #include "domain/trace.hpp"
+#include "engine/views.hpp"
 #include "http/answers.hpp"
 #include "http/api.hpp"
 #include "http/negotiate.hpp"

@@ -51,12 +51,6 @@ const std::vector<const Api::Route*>& Api::table(std::size_t parts) {
   return by_parts[std::min(parts, by_parts.size() - 1)];
 }
 
-std::vector<Api::RouteName> Api::routes() {
-  std::vector<RouteName> names;
-  for (const Route& route : table()) names.push_back({route.method, route.path});
-  return names;
-}
-
 /// A probe with a body needs a token: it would be a way to fill memory without one.
 bool Api::is_open(const Request& request) {
   if (request.has_body || (request.method != "GET" && request.method != "HEAD")) return false;

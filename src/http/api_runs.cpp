@@ -4,6 +4,7 @@
 #include "wire/fleet.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace stint::http {
 namespace {
@@ -28,6 +29,15 @@ Task<Result<engine::RunView>> Api::wait_for(std::string id, bool keep, Exchange&
 }
 
 namespace {
+
+/// Looks the run up, acts on it by its full id, and answers with what came of it.
+template <class Act, class Show>
+Task<Response> act_on(fleet::Fleet& fleet, std::string named, Act act, Show show) {
+  const auto run = co_await look_up(fleet, std::move(named));
+  if (!run) co_return run.error();
+  const auto done = co_await std::invoke(act, fleet, run->run.id);
+  co_return done ? show(run->run.id, done) : problem(done.error());
+}
 
 /// 202 for a run that was accepted but can't be waited for here: the daemon drains, or the store fails for now. Not an
 /// error status, since a client that repeats the request would start a second run.
@@ -121,43 +131,36 @@ Task<Response> Api::show(Call call) {
 }
 
 Task<Response> Api::cancel(Call call) {
-  const auto run = co_await look_up(fleet_, call.id);
-  if (!run) co_return run.error();
-  const auto receipt = co_await fleet_.cancel(run->run.id);
-  co_return receipt ? json_response(wire::to_json(*receipt)) : problem(receipt.error());
+  return act_on(fleet_, call.id, &fleet::Fleet::cancel,
+                [](const std::string&, const auto& receipt) { return json_response(wire::to_json(*receipt)); });
 }
 
 Task<Response> Api::retry(Call call) {
-  const auto run = co_await look_up(fleet_, call.id);
-  if (!run) co_return run.error();
-  const auto submitted = co_await fleet_.retry(run->run.id);
-  if (!submitted) co_return problem(submitted.error());
-  Response response = json_response(wire::to_json(*submitted, domain::RunState::queued), 201);
-  response.headers.emplace_back("Location", "/v1/runs/" + submitted->id);
-  co_return response;
+  return act_on(fleet_, call.id, &fleet::Fleet::retry, [](const std::string&, const auto& submitted) {
+    Response response = json_response(wire::to_json(*submitted, domain::RunState::queued), 201);
+    response.headers.emplace_back("Location", "/v1/runs/" + submitted->id);
+    return response;
+  });
 }
 
 Task<Response> Api::resolve(Call call) {
   const auto how = wire::read_resolve(call.request.body);
   if (!how) co_return problem(how.error());
-  const auto run = co_await look_up(fleet_, call.id);
-  if (!run) co_return run.error();
-  const auto state = co_await fleet_.resolve(run->run.id, *how);
-  co_return state ? json_response(wire::resolved_to_json(run->run.id, *state)) : problem(state.error());
+  const auto act = [&how](fleet::Fleet& fleet, std::string id) { return fleet.resolve(std::move(id), *how); };
+  co_return co_await act_on(fleet_, call.id, act, [](const std::string& id, const auto& state) {
+    return json_response(wire::resolved_to_json(id, *state));
+  });
 }
 
 Task<Response> Api::go_on(Call call) {
-  const auto run = co_await look_up(fleet_, call.id);
-  if (!run) co_return run.error();
-  const auto done = co_await fleet_.answer(run->run.id);
-  co_return done ? json_response(wire::resolved_to_json(run->run.id, domain::RunState::queued)) : problem(done.error());
+  return act_on(fleet_, call.id, &fleet::Fleet::answer, [](const std::string& id, const Result<>&) {
+    return json_response(wire::resolved_to_json(id, domain::RunState::queued));
+  });
 }
 
 Task<Response> Api::why(Call call) {
-  const auto run = co_await look_up(fleet_, call.id);
-  if (!run) co_return run.error();
-  const auto why = co_await fleet_.why(run->run.id);
-  co_return why ? json_response(wire::to_json(*why)) : problem(why.error());
+  return act_on(fleet_, call.id, &fleet::Fleet::why,
+                [](const std::string&, const auto& why) { return json_response(wire::to_json(*why)); });
 }
 
 Task<Response> Api::output(Call call) {

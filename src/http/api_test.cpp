@@ -6,10 +6,11 @@
 #include "stint/notification.hpp"
 #include "stint/testing.hpp"
 
-#include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
+#include <boost/json.hpp>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
 
 namespace stint::http {
 namespace {
@@ -66,8 +67,8 @@ class NoFleet final : public fleet::Fleet {
 class NoExchange final : public Exchange {
  public:
   Task<Response> stream(StreamHead, Task<>) override { co_return Response(); }
-  Task<Result<>> send(std::string) override { co_return fail(Errc::closed, "nobody"); }
-  std::string peer() const override { return "nobody"; }
+  Task<Result<>> send(std::string) override { co_return fail(Errc::closed, "no client"); }
+  std::string peer() const override { return "no client"; }
   bool draining() const noexcept override { return false; }
   bool reserved() const noexcept override { return in_reserve; }
   bool in_reserve = false;
@@ -96,6 +97,20 @@ struct Asking {
     EXPECT_EQ(response.status, 405U) << target;
     return response.headers.empty() ? std::string() : response.headers.front().second;
   }
+  /// (method, path) of everything that `openapi.json` describes.
+  std::vector<std::pair<std::string, std::string>> documented() {
+    std::vector<std::pair<std::string, std::string>> routes;
+    const auto document = boost::json::parse(ask("GET", "/openapi.json").body);
+    for (const auto& [path, methods] : document.at("paths").as_object()) {
+      for (const auto& [method, description] : methods.as_object()) {
+        std::string upper(method);
+        std::ranges::transform(upper, upper.begin(), [](char each) { return static_cast<char>(std::toupper(each)); });
+        if (upper == "GET" || upper == "POST" || upper == "PUT") routes.emplace_back(upper, path);
+      }
+    }
+    EXPECT_GT(routes.size(), 20U);
+    return routes;
+  }
   static Task<> keep(Task<Response> answer, Response& out) { out = co_await std::move(answer); }
 
   NoFleet fleet;
@@ -105,18 +120,18 @@ struct Asking {
 
 TEST(Api, every_route_matches_its_own_method_only) {
   Asking asking;
-  for (const Api::RouteName& route : Api::routes()) {
-    std::string path(route.path);
+  for (const auto& [method, route] : asking.documented()) {
+    std::string path = route;
     if (const std::size_t open = path.find('{'); open != std::string::npos) {
       path.replace(open, path.find('}') + 1 - open, "some%2Fone");
     }
-    const Response found = asking.ask(route.method, path);
-    EXPECT_NE(found.status, 404U) << route.path;
-    EXPECT_NE(found.status, 405U) << route.path;
+    const Response found = asking.ask(method, path);
+    EXPECT_NE(found.status, 404U) << route;
+    EXPECT_NE(found.status, 405U) << route;
     const Response refused = asking.ask("DELETE", path);
-    EXPECT_EQ(refused.status, 405U) << route.path;
-    const Response longer = asking.ask(route.method, path == "/" ? "//" : path + "/");
-    EXPECT_EQ(longer.status, 404U) << route.path;
+    EXPECT_EQ(refused.status, 405U) << route;
+    const Response longer = asking.ask(method, path == "/" ? "//" : path + "/");
+    EXPECT_EQ(longer.status, 404U) << route;
   }
 }
 

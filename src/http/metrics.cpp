@@ -1,5 +1,6 @@
 // Prometheus' text format. Names: stint_<thing>_<unit>, counters end in _total; labels are of few values. The list is
 // in docs/operations.md, and a test compares the two.
+#include "engine/views.hpp"
 #include "http/api.hpp"
 
 #include <fmt/format.h>

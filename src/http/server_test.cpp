@@ -7,12 +7,12 @@ namespace stint::http {
 namespace {
 
 TEST(ServerState, returned_buffers_keep_no_large_buffer) {
-  struct Nobody final : Handler {
+  struct NoHandler final : Handler {
     Task<Response> answer(const Request&, Exchange&) override { co_return Response(); }
   };
   Reactor reactor;
-  Nobody nobody;
-  ServerState state(reactor, nobody, {});
+  NoHandler handler;
+  ServerState state(reactor, handler, {});
   auto buffers = state.borrow_buffers();
   buffers->out.assign(1 << 20, 'x');
   buffers->tail.assign(1 << 20, 'x');

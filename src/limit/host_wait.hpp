@@ -32,7 +32,6 @@ class HostWait {
   [[nodiscard]] std::size_t ahead() const { return line_.ahead(); }
   [[nodiscard]] std::vector<Slots::Holder> holders();
   [[nodiscard]] const HostLimit& limit() const noexcept { return limit_; }
-  [[nodiscard]] off_t position() const noexcept { return line_.position(); }
 
  private:
   HostWait(HostLimit limit, Line line, Slots slots, os::Watch& watch)

@@ -32,8 +32,6 @@ class Line {
   [[nodiscard]] std::size_t ahead() const;
   /// Living tickets in order; at most `limit`.
   [[nodiscard]] std::vector<os::SlotRecord> tickets(std::size_t limit) const;
-  /// For tests of the order.
-  [[nodiscard]] off_t position() const noexcept { return position_; }
 
   /// Only the leader may count and take slots; at most one process leads, whatever the tickets are.
   bool try_lead() const noexcept;

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <sched.h>
 #include <thread>
@@ -18,43 +19,62 @@ namespace {
 
 constexpr int kThreads = 8;
 constexpr int kTries = 100'000;
-constexpr int kJoins = 1500;  // per thread: about a second, and some hundred compactions
+constexpr int kJoins = 1000;  // per thread: about a second, and some hundred compactions
 
 struct Shared {
-  std::array<std::atomic<off_t>, kThreads> finished{};  // the ticket that each thread has taken; 0: none
+  std::array<std::atomic<std::uint64_t>, kThreads> finished{};  // the ticket that each thread has taken; 0: none
+  std::atomic<std::uint64_t> tickets = 0;
   std::atomic<int> wrong = 0, failed = 0, started_anew = 0;
 };
 
 /// During a compaction the line cannot be joined, and the compacting thread may be preempted by one of the others.
-bool join(Line& line) {
+bool join(Line& line, std::uint64_t ticket) {
+  os::SlotRecord who;
+  who.pid = ::getpid();
+  who.label = std::to_string(ticket);
   for (int tries = 0; tries < kTries; ++tries) {
-    if (const Result<> joined = line.join({}); joined || joined.error() != Errc::unavailable) return joined.has_value();
+    if (const Result<> joined = line.join(who); joined || joined.error() != Errc::unavailable)
+      return joined.has_value();
     ::sched_yield();
+  }
+  return false;
+}
+
+/// Whether the ticket is in the line ahead of the line's own.
+bool is_ahead(const Line& line, std::uint64_t ticket, std::uint64_t own) {
+  for (const os::SlotRecord& each : line.tickets(kThreads)) {
+    if (each.label == std::to_string(ticket)) return true;
+    if (each.label == std::to_string(own)) return false;
   }
   return false;
 }
 
 void join_and_leave(const HostLimit& limit, Shared& shared, std::size_t self, std::uint32_t seed) {
   std::minstd_rand random(seed);
+  std::uintmax_t size_before = 0;
   for (int i = 0; i < kJoins; ++i) {
-    off_t before = 0;  // the last ticket whose owner had joined before this join begins
+    // The last ticket whose owner had joined before this join begins.
+    std::uint64_t before = 0;
     std::size_t whose = self;
     for (std::size_t other = 0; other < kThreads; ++other) {
-      const off_t position = shared.finished[other];
-      if (other != self && position > before) {
-        before = position;
+      const std::uint64_t ticket = shared.finished[other];
+      if (other != self && ticket > before) {
+        before = ticket;
         whose = other;
       }
     }
     auto line = Line::open(limit);
-    if (!line || !join(*line)) {
+    const std::uint64_t own = ++shared.tickets;
+    if (!line || !join(*line, own)) {
       ++shared.failed;
       continue;
     }
     // Still the same ticket: it was in the line all the time, so it must be ahead of this one.
-    if (whose != self && shared.finished[whose] == before && before > line->position()) ++shared.wrong;
-    if (line->position() == 160) ++shared.started_anew;
-    shared.finished[self] = line->position();
+    const bool ahead = whose == self || is_ahead(*line, before, own);
+    if (!ahead && shared.finished[whose] == before) ++shared.wrong;
+    const auto size = std::filesystem::file_size(limit.line_path());
+    if (std::exchange(size_before, size) > size) ++shared.started_anew;
+    shared.finished[self] = own;
     for (auto turns = random() % 8; turns > 0; --turns) ::sched_yield();
     shared.finished[self] = 0;
     line->leave();

@@ -176,13 +176,10 @@ class Pair {
       case 0:
       case 1:
       case 2:
-      case 3: {
-        last_ = fresh();
-        const auto keeper = below(6) == 0 ? std::optional(below(2)) : std::nullopt;
-        both("submit " + last_.id, [&](Side& side) { return side.submit(last_, keeper); });
+      case 3:
+        submit(both);
         if (real_answer.ends_with(" new")) draws_on_[last_.id] = last_.draws_on;
         break;
-      }
       case 4:
       case 5:
       case 6: {
@@ -196,17 +193,7 @@ class Pair {
       case 8:
       case 9:
       case 10: settle(both); break;
-      case 11: {
-        if (real_.held() == 0 || ids_.empty()) break;
-        const std::size_t which = below(real_.held());
-        if (below(3) == 0) {
-          both("answered", [&](Side& side) { return side.answered(which); });
-          break;
-        }
-        const bool unsafe = below(3) > 0;
-        both("mark", [&](Side& side) { return side.mark(which, unsafe); });
-        break;
-      }
+      case 11: mark(both); break;
       case 12: person(both); break;
       case 13: {
         world_.advance(below(4) * 2s);
@@ -222,14 +209,7 @@ class Pair {
         break;
       }
       case 17:
-      case 18: {
-        if (real_.held() == 0) break;
-        const std::size_t which = below(real_.held());
-        const Use so_far{.tokens = static_cast<std::int64_t>(below(1000)),
-                         .cost_micros = static_cast<std::int64_t>(below(1000))};
-        both("report", [&](Side& side) { return side.report(which, so_far); });
-        break;
-      }
+      case 18: report(both); break;
       default: {
         if (ids_.empty()) break;
         const std::string id = ids_[below(ids_.size())];
@@ -265,6 +245,31 @@ class Pair {
     run.on_crash = below(2) == 0 ? domain::OnCrash::rerun : domain::OnCrash::doubt;
     ids_.push_back(run.id);
     return run;
+  }
+
+  template <class Both>
+  void submit(const Both& both) {
+    last_ = fresh();
+    const auto keeper = below(6) == 0 ? std::optional(below(2)) : std::nullopt;
+    both("submit " + last_.id, [&](Side& side) { return side.submit(last_, keeper); });
+  }
+
+  template <class Both>
+  void mark(const Both& both) {
+    if (real_.held() == 0 || ids_.empty()) return;
+    const std::size_t which = below(real_.held());
+    if (below(3) == 0) return both("answered", [&](Side& side) { return side.answered(which); });
+    const bool unsafe = below(3) > 0;
+    both("mark", [&](Side& side) { return side.mark(which, unsafe); });
+  }
+
+  template <class Both>
+  void report(const Both& both) {
+    if (real_.held() == 0) return;
+    const std::size_t which = below(real_.held());
+    const Use so_far{.tokens = static_cast<std::int64_t>(below(1000)),
+                     .cost_micros = static_cast<std::int64_t>(below(1000))};
+    both("report", [&](Side& side) { return side.report(which, so_far); });
   }
 
   template <class Both>

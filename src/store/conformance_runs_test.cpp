@@ -92,7 +92,7 @@ TEST_P(StoreTest, a_full_queue_refuses_new_runs_and_accepts_repeats) {
 
 TEST_P(StoreTest, invalid_runs_are_refused) {
   define("a");
-  EXPECT_EQ(try_submit(fresh("nobody")).error(), Errc::invalid);
+  EXPECT_EQ(try_submit(fresh("unknown")).error(), Errc::invalid);
   NewRun run = fresh("a");
   run.id = "short";
   EXPECT_EQ(try_submit(run).error(), Errc::invalid);
@@ -104,7 +104,7 @@ TEST_P(StoreTest, invalid_runs_are_refused) {
 
 TEST_P(StoreTest, each_run_of_a_batch_has_its_answer) {
   define("a");
-  std::vector<NewRun> batch = {fresh("a"), fresh("nobody"), fresh("a")};
+  std::vector<NewRun> batch = {fresh("a"), fresh("unknown"), fresh("a")};
   const auto answers = get(store().enqueue(batch));
   ASSERT_EQ(answers.size(), 3U);
   EXPECT_EQ(answers[0]->id, batch[0].id);

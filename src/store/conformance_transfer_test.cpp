@@ -169,7 +169,7 @@ TEST_P(StoreTest, an_inconsistent_record_is_refused) {
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.finished_at = record.run.created_at; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.node = 1; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.id = "no"; }));
-  EXPECT_TRUE(refused([](RunRecord& record) { record.run.agent = "nobody"; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.run.agent = "unknown"; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.output.head = "x"; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.tokens = -1; }));
   EXPECT_TRUE(refused([](RunRecord& record) {  // not an allowed transition

@@ -271,7 +271,7 @@ TEST(SqliteFile, steps_that_arrive_together_are_committed_together) {
   std::vector<NewRun> runs(200);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     runs[i].id = std::string(10, 'a') + static_cast<char>('a' + i / 26) + static_cast<char>('a' + i % 26);
-    runs[i].agent = i == 100 ? "nobody" : "a";
+    runs[i].agent = i == 100 ? "unknown" : "a";
   }
   int accepted = 0, refused = 0;
   auto one = [&](NewRun run) -> Task<> {

@@ -17,6 +17,6 @@ rest = list_runs.sync(client=client, before=page.next_)
 assert len(rest.runs) == 1, rest
 receipt = cancel_run.sync(client=client, id=started.parsed.id)
 assert receipt.state == State.CANCELLED, receipt
-refused = submit_run.sync(client=client, body=Submit(agent="nobody"))
+refused = submit_run.sync(client=client, body=Submit(agent="unknown"))
 assert isinstance(refused, Problem) and refused.status == 404, refused
 print("done")

@@ -1,6 +1,5 @@
 // One suite for all drivers: what the worker relies on, for every implementation.
 #include "domain/driver_descriptor.hpp"
-#include "driver/warden.hpp"
 #include "driver_under_test.hpp"
 #include "stint/combinators.hpp"
 #include "stint/scope.hpp"
@@ -395,13 +394,3 @@ INSTANTIATE_TEST_SUITE_P(Drivers, DriverSuite, testing::ValuesIn(kImplementation
 
 }  // namespace
 }  // namespace stint::conformance
-
-/// This program is its own warden, as `stint` is.
-int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  if (!words.empty() && words.front() == stint::driver::kWardenArgument) {
-    return stint::driver::warden_main({words.begin() + 1, words.end()});
-  }
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

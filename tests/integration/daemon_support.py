@@ -9,7 +9,7 @@ import subprocess
 import threading
 import unittest
 
-from host_support import Bench, alive, read, wait_for, write
+from host_support import Bench, marked, read, wait_for, write
 from namespace import within
 
 STINT = ""
@@ -150,14 +150,7 @@ class Case(unittest.TestCase):
         return daemon
 
     def marked(self):
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError):
-                environment = read(f"/proc/{pid}/environ", "rb").split(b"\0")
-                ours = f"XDG_STATE_HOME={self.b.home}".encode() in environment
-                if ours and any(e.startswith(b"STINT_RUN=") for e in environment) and alive(pid):
-                    found.append(int(pid))
-        return found
+        return marked(self.b)
 
     def kill_with_wardens(self, d):
         """Kills the daemon and its wardens, so that nothing ends the agents: a frozen daemon can't take over from its wardens."""

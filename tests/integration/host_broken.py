@@ -27,7 +27,7 @@ class Break:
     file: str
     old: str  # must occur exactly once
     new: str
-    test: str  # of host_test.py; or `program:filter`, a GoogleTest
+    test: str  # of host_test.py, Tree of host_tree_test.py; or `program:filter`, a GoogleTest
 
 
 ABOVE_N = ("src/limit/slots.cpp", "    const Look look = lock(index, slot);",
@@ -119,7 +119,8 @@ def is_red(copy, entry):
         words = [next(iter(copy.build.rglob(program))), f"--gtest_filter={names}"]
     else:
         stint = next(path for path in copy.build.rglob("stint") if path.is_file())
-        words = [sys.executable, "-B", copy.sources / "tests/integration/host_test.py", stint, entry.test]
+        script = "host_tree_test.py" if entry.test.startswith("Tree.") else "host_test.py"
+        words = [sys.executable, "-B", copy.sources / "tests/integration" / script, stint, entry.test]
     try:
         done = subprocess.run(words, env=dict(os.environ, **QUICK), capture_output=True, text=True, timeout=TEST_SECONDS_MAX, check=False)
     except subprocess.TimeoutExpired:

@@ -6,7 +6,6 @@ talks to the simulated provider.
 
 Without npm or a network the class Claude is skipped, with the reason.
 """
-import contextlib
 import json
 import os
 import pathlib
@@ -18,7 +17,7 @@ import time
 import unittest
 import urllib.request
 
-from host_support import PYTHON, Bench, alive, demand, read, wait_for, write
+from host_support import PYTHON, Bench, alive, demand, marked, read, wait_for, write
 
 HERE = pathlib.Path(__file__).resolve().parent
 STAND_IN = HERE / "stand_in.py"
@@ -56,15 +55,7 @@ class Case(unittest.TestCase):
         return process
 
     def marked(self):
-        """Processes that carry any run's mark and belong to this home."""
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError):
-                environment = read(f"/proc/{pid}/environ", "rb").split(b"\0")
-                ours = f"XDG_STATE_HOME={self.b.home}".encode() in environment
-                if ours and any(e.startswith(b"STINT_RUN=") for e in environment) and alive(pid):
-                    found.append(int(pid))
-        return found
+        return marked(self.b)
 
 
 class Command(Case):
@@ -100,7 +91,7 @@ class Command(Case):
         self.assertEqual(self.b.run("run", "slow", "--time", "300ms").returncode, 4)
         missing = self.b.run("run", "missing")
         self.assertEqual((missing.returncode, "No such file" in missing.stderr), (1, True), missing.stderr)
-        self.assertEqual(self.b.run("run", "nobody").returncode, 2)
+        self.assertEqual(self.b.run("run", "unknown").returncode, 2)
         self.assertEqual(self.b.run("run", "good", "too", "many").returncode, 2)
         holder = self.start("alone")
         wait_for(lambda: self.marked(), 5, "the holder")

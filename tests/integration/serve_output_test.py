@@ -156,7 +156,7 @@ class FullDisk(daemon_support.Case):
 
     def chat(self):
         """A daemon with a run that prints, on a full disk."""
-        self.agent("chatty", 'command: [sh, -c, "yes some words that somebody might want to read"]\n')
+        self.agent("chatty", 'command: [sh, -c, "yes some words that a person might want to read"]\n')
         d = self.serve()
         run = d.submit("chatty")
         wait_for(lambda: d.run(run)["state"] == "running" and self.marked(), 10, "it to run")
@@ -187,7 +187,7 @@ class FullDisk(daemon_support.Case):
         self.assertEqual(d.end(), 0)
 
     def test_a_run_in_the_foreground_is_ended_by_a_signal(self):
-        self.agent("chatty", 'command: [sh, -c, "yes some words that somebody might want to read"]\n')
+        self.agent("chatty", 'command: [sh, -c, "yes some words that a person might want to read"]\n')
         self.stint("trust")
         process = subprocess.Popen([daemon_support.STINT, "run", "-q", "chatty"], cwd=self.project, env=self.b.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.stderr.close)

@@ -112,7 +112,7 @@ class Api(daemon_support.Case):
         self.assertEqual((again["state"], again["retry_of"] != again["id"]), ("failed", True))
 
     def test_refusals(self):
-        for body, status, text in (({"agent": "nobody"}, 404, "nobody"), ({"agent": "assistant"}, 422, "query"), ({"agent": "assistant", "args": {"query": {}}}, 422, "query"),
+        for body, status, text in (({"agent": "unknown"}, 404, "unknown"), ({"agent": "assistant"}, 422, "query"), ({"agent": "assistant", "args": {"query": {}}}, 422, "query"),
                                    ({"agent": "assistant", "args": {"query": "x", "wrong": 1}}, 422, "wrong"), ({}, 422, "agent"), ({"agent": "quick", "prioritty": 1}, 422, "prioritty"),
                                    ({"agent": "quick", "budget": {"attempts": 0}}, 422, "attempts"), ({"agent": "quick", "budget": {"attempts": 101}}, 422, "attempts"),
                                    ({"agent": "quick", "driver": "bogus"}, 422, "bogus"), ({"agent": "quick", "driver": "llm"}, 422, "llm"),

@@ -138,9 +138,11 @@ class Queue final : public detail::QueueBase {
 
  public:
   class Push;
-  class TimedPush;
   class Pop;
-  class TimedPop;
+  template <class Wait>
+  class Timed;
+  using TimedPush = Timed<Push>;
+  using TimedPop = Timed<Pop>;
 
   Queue(std::string name, std::size_t capacity) : QueueBase(std::move(name), capacity) {}
   ~Queue() = default;
@@ -149,7 +151,7 @@ class Queue final : public detail::QueueBase {
   [[nodiscard]] Push push(T item) noexcept { return {*this, std::move(item)}; }
   /// The same with a deadline, after which the result is `Errc::timed_out`. If there is room, the item is accepted even
   /// if the deadline has passed.
-  [[nodiscard]] TimedPush push_until(TimePoint deadline, T item) noexcept { return {*this, std::move(item), deadline}; }
+  [[nodiscard]] TimedPush push_until(TimePoint deadline, T item) noexcept { return {deadline, *this, std::move(item)}; }
   /// `full` if there is no room or producers wait, `closed` after `close`; on failure `item` is unchanged.
   Result<> try_push(T&& item);
   /// Never waits: if the queue is full, the oldest item is removed and returned. Refused with `closed` after `close`,
@@ -158,7 +160,7 @@ class Queue final : public detail::QueueBase {
 
   /// Waits for an item → Result<T>.
   [[nodiscard]] Pop pop() noexcept { return Pop(*this); }
-  [[nodiscard]] TimedPop pop_until(TimePoint deadline) noexcept { return {*this, deadline}; }
+  [[nodiscard]] TimedPop pop_until(TimePoint deadline) noexcept { return {deadline, *this}; }
   /// Empty if the queue is empty. Remaining items of a closed queue can still be taken.
   [[nodiscard]] std::optional<T> try_pop() noexcept;
 
@@ -209,23 +211,6 @@ class [[nodiscard]] Queue<T>::Push : public detail::QueueWait {
 };
 
 template <class T>
-class [[nodiscard]] Queue<T>::TimedPush final : public Push, private Timer {
- public:
-  TimedPush(Queue& queue, T item, TimePoint deadline) noexcept : Push(queue, std::move(item)), deadline_(deadline) {}
-  TimedPush(TimedPush&& other) noexcept : Push(std::move(other)), deadline_(other.deadline_) {}
-  bool await_suspend(std::coroutine_handle<>) noexcept {
-    if (!this->park()) return true;
-    if (!this->line_up()) return false;
-    this->executor().arm(*this, deadline_);
-    return true;
-  }
-
- private:
-  void fire() noexcept override { this->give_up(State::timed_out); }
-  TimePoint deadline_;
-};
-
-template <class T>
 class [[nodiscard]] Queue<T>::Pop : public detail::QueueWait {
  public:
   explicit Pop(Queue& queue) noexcept : QueueWait(queue, Side::consumer) {}
@@ -249,11 +234,15 @@ class [[nodiscard]] Queue<T>::Pop : public detail::QueueWait {
   std::optional<T> item_;
 };
 
+/// A push or a pop with a deadline.
 template <class T>
-class [[nodiscard]] Queue<T>::TimedPop final : public Pop, private Timer {
+template <class Wait>
+class [[nodiscard]] Queue<T>::Timed final : public Wait, private Timer {
  public:
-  TimedPop(Queue& queue, TimePoint deadline) noexcept : Pop(queue), deadline_(deadline) {}
-  TimedPop(TimedPop&& other) noexcept : Pop(std::move(other)), deadline_(other.deadline_) {}
+  template <class... Item>
+  Timed(TimePoint deadline, Queue& queue, Item&&... item) noexcept
+      : Wait(queue, std::forward<Item>(item)...), deadline_(deadline) {}
+  Timed(Timed&& other) noexcept : Wait(std::move(other)), deadline_(other.deadline_) {}
   bool await_suspend(std::coroutine_handle<>) noexcept {
     if (!this->park()) return true;
     if (!this->line_up()) return false;

@@ -289,9 +289,6 @@ class Semaphore {
   /// Empty unless `track_holders`.
   [[nodiscard]] std::vector<Holder> holders() const;
 
- protected:
-  bool regrants_on_leave_ = true;  // must-fail tests turn it off
-
  private:
   friend class Acquire;
   friend class LabelledAcquire;

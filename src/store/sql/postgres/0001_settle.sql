@@ -51,6 +51,18 @@ DECLARE v_paused text[]; v_ramped int[]; BEGIN
     WHERE g.name = n.name;
   IF v_paused IS NOT NULL THEN PERFORM note_pauses(v_paused); END IF; END $$;
 
+-- The same for the settlements at these places.
+CREATE FUNCTION settle_limits_at(p_at bigint[], p_runs bigint[], p_settles text[], p_park_on text[], p_park_ms bigint[]) RETURNS void
+LANGUAGE plpgsql AS $$ BEGIN
+  IF 'park' = ANY (p_settles) OR EXISTS (SELECT FROM named_limit WHERE ramp IS NOT NULL) THEN
+    PERFORM settle_limits(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_ms[i]))
+      FROM unnest(p_at) i;
+  END IF; END $$;
+
+CREATE FUNCTION hold_after(p_next text, p_settle text, p_until timestamptz) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN p_next = 'queued' AND p_settle = 'retry' THEN 'backoff'
+              WHEN p_next = 'parked' THEN CASE WHEN p_until IS NULL THEN 'person' ELSE 'quota' END END $$;
+
 -- Adds to the families of these runs. Last in a transaction: the holder of a family's lock waits only for other
 -- families, in the order of their ids.
 CREATE FUNCTION add_use(p_runs bigint[], p_tokens bigint[], p_cost_micros bigint[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -102,8 +114,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
         CASE WHEN n.next <> 'succeeded' THEN u.error END),
       seq = u.seq + 1, node_id = NULL, tokens = u.tokens + n.more_tokens, cost_micros = u.cost_micros + n.more_cost,
       reported_tokens = 0, reported_micros = 0,
-      hold = CASE WHEN n.next = 'queued' AND n.settle = 'retry' THEN 'backoff'
-                  WHEN n.next = 'parked' THEN CASE WHEN n.until IS NULL THEN 'person' ELSE 'quota' END END,
+      hold = hold_after(n.next, n.settle, n.until),
       not_before = CASE WHEN n.next = 'queued' AND n.settle = 'retry' THEN n.again WHEN n.next = 'parked' THEN n.until END,
       attempt = u.attempt - (n.settle IN ('park', 'hand_back', 'lost'))::int, lost = u.lost + (n.settle = 'lost')::int,
       parked_on = CASE WHEN n.next = 'parked' THEN nullif(n.park_on, '') END,
@@ -129,10 +140,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
     INTO v_at, v_states, v_used, v_tokens, v_cost FROM decided n;
   IF v_at IS NULL THEN RETURN; END IF;
   IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
-  IF 'park' = ANY (p_settles) OR EXISTS (SELECT FROM named_limit WHERE ramp IS NOT NULL) THEN
-    PERFORM settle_limits(array_agg(p_runs[i]), array_agg(p_settles[i]), array_agg(p_park_on[i]), array_agg(p_park_ms[i]))
-      FROM unnest(v_at) i;
-  END IF;
+  PERFORM settle_limits_at(v_at, p_runs, p_settles, p_park_on, p_park_ms);
   IF v_used IS NOT NULL THEN PERFORM add_use(v_used, v_tokens, v_cost); END IF;
   RETURN QUERY SELECT * FROM unnest(v_at, v_states); END $$;
 

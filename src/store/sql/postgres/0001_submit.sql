@@ -52,6 +52,29 @@ CREATE FUNCTION holder_above(p_parent bigint, p_session bigint) RETURNS text LAN
       WHERE r.finished_at IS NULL)
   SELECT public_id FROM above WHERE session_id = p_session LIMIT 1 $$;
 
+-- The run that has this id, or this key of the agent; NULL: it is new.
+CREATE FUNCTION known_run(p_id text, p_agent int, p_key text) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT coalesce((SELECT n.public_id FROM run_name n WHERE n.public_id = p_id),
+                  (SELECT r.public_id FROM run r WHERE p_key <> '' AND r.agent_id = p_agent AND r.idem_key = p_key)) $$;
+
+CREATE FUNCTION running_parent(p_parent text) RETURNS run LANGUAGE sql STABLE AS $$
+  SELECT r.* FROM run_name p JOIN run r USING (run_id)
+    WHERE p.public_id = p_parent AND r.state = 'running' AND r.stop IS NULL $$;
+
+-- Why this run (NULL: it does not run) can have no child in the session; both are NULL if it can.
+CREATE FUNCTION refusal_of_child(p_run bigint, p_parent text, p_session bigint, p_session_key text, OUT error text, OUT message text)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE v_holder text; BEGIN
+  IF p_run IS NULL THEN
+    error := 'ST409'; message := format('its parent ''%s'' does not run', p_parent);
+  ELSIF p_session IS NOT NULL THEN
+    v_holder := holder_above(p_run, p_session);
+    IF v_holder IS NOT NULL THEN                       -- store/errors.cpp has the same text
+      error := 'ST400'; message := format('session ''%s'' is held by run ''%s'', which is above this one: each would wait for the '
+        'other. Use another session', p_session_key, v_holder);
+    END IF;
+  END IF; END $$;
+
 -- One answer per run, in order; a NULL `error` is success. Locks the sessions and parents of all runs before it
 -- writes the first. The share lock on a parent orders its children against its end and its cancel.
 CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_priorities int[],
@@ -59,7 +82,7 @@ CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_pare
 RETURNS TABLE (id text, created boolean, error text, message text)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
-DECLARE n record; a agent; v_parent run; v_session bigint; v_holder text; v_behind boolean; v_run bigint; v_keys text[];
+DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_run bigint; v_keys text[];
   v_room jsonb := '{}'; t timestamptz; BEGIN             -- the room of each agent is counted once
   IF '' = ALL (p_sessions || p_parents || p_keys) AND
       enqueue_all(p_ids, p_agents, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash, p_inputs) THEN
@@ -79,8 +102,7 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_holder text; v_behi
     IF NOT FOUND THEN
       error := 'ST400'; message := format('there is no agent ''%s''', n.agent); RETURN NEXT; CONTINUE;
     END IF;
-    SELECT public_id INTO id FROM run_name WHERE public_id = n.id;
-    IF NOT FOUND AND n.key <> '' THEN SELECT public_id INTO id FROM run WHERE agent_id = a.agent_id AND idem_key = n.key; END IF;
+    id := known_run(n.id, a.agent_id, n.key);
     IF id IS NOT NULL THEN RETURN NEXT; CONTINUE; END IF;
     id := n.id;
     IF NOT v_room ? n.agent THEN v_room := v_room || jsonb_build_object(n.agent, room(a)); END IF;
@@ -92,18 +114,9 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_holder text; v_behi
       v_behind := EXISTS (SELECT FROM run WHERE session_id = v_session AND finished_at IS NULL);
     END IF;
     IF n.parent <> '' THEN
-      SELECT r.* INTO v_parent FROM run_name p JOIN run r USING (run_id)
-        WHERE p.public_id = n.parent AND r.state = 'running' AND r.stop IS NULL;
-      IF NOT FOUND THEN
-        error := 'ST409'; message := format('its parent ''%s'' does not run', n.parent); RETURN NEXT; CONTINUE;
-      END IF;
-      IF v_session IS NOT NULL THEN
-        v_holder := holder_above(v_parent.run_id, v_session);
-        IF v_holder IS NOT NULL THEN                       -- store/errors.cpp has the same text
-          error := 'ST400'; message := format('session ''%s'' is held by run ''%s'', which is above this one: each would wait for the '
-            'other. Use another session', n.session, v_holder); RETURN NEXT; CONTINUE;
-        END IF;
-      END IF;
+      v_parent := running_parent(n.parent);
+      SELECT * INTO error, message FROM refusal_of_child(v_parent.run_id, n.parent, v_session, n.session);
+      IF error IS NOT NULL THEN RETURN NEXT; CONTINUE; END IF;
     END IF;
     INSERT INTO run_name (public_id) VALUES (n.id) ON CONFLICT DO NOTHING RETURNING run_id INTO v_run;
     IF NOT FOUND THEN RETURN NEXT; CONTINUE; END IF;     -- the same run was committed by another submit

@@ -71,7 +71,8 @@ struct WorkOrder {
   std::string new_conversation;  ///< the id of the one to begin, which the store has; empty: the driver's choice
   std::string interrupted;       ///< why the conversation is continued, for the agent
   Usage usage_before;            ///< of earlier attempts
-  BudgetSpec budget;             ///< of the whole run: what is left follows from usage_before
+  BudgetSpec budget;             ///< of the whole run
+  BudgetSpec left;               ///< when it begins, of that and of the budgets above: the tightest of each
   AttemptSpec spec;              ///< made by the planner from all of the above
 
   // For drivers that start processes; others ignore it.

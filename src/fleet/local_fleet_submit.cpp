@@ -4,6 +4,7 @@
 #include "agent/template.hpp"
 #include "agent/text.hpp"
 #include "domain/bounds.hpp"
+#include "domain/budget_core.hpp"
 #include "domain/budget_rule.hpp"
 #include "domain/run_id.hpp"
 #include "domain/trace.hpp"
@@ -186,9 +187,7 @@ LocalFleet::BudgetsAbove LocalFleet::budgets_of(const RunView& parent) const {
   const auto spec = parts_.registry().find(parent.run.agent);
   domain::BudgetSpec own = parent.input.budget;
   if (spec != parts_.registry().end()) own = own.or_else(spec->second.budget);
-  if (own.tokens || own.cost_micros) {
-    above.push_back({parent.run.id, {.tokens = own.tokens, .cost_micros = own.cost_micros}});
-  }
+  if (const auto shared = domain::shared_part(own)) above.push_back({parent.run.id, *shared});
   return above;
 }
 
@@ -200,18 +199,12 @@ Task<Result<>> LocalFleet::bound_by(Submission& submission, const BudgetsAbove& 
     STINT_CO_TRY(sums, co_await parts_.store.used(std::move(heads)));
   }
   for (std::size_t i = 0; i < above.size(); ++i) {
-    const domain::BudgetSpec& budget = above[i].budget;
-    if (budget.tokens) {
-      const std::int64_t left = *budget.tokens - sums[i].used.tokens;
-      submission.budget.tokens = std::min(submission.budget.tokens.value_or(left), left);
-    }
-    if (budget.cost_micros) {
-      const std::int64_t left = *budget.cost_micros - sums[i].used.cost_micros;
-      submission.budget.cost_micros = std::min(submission.budget.cost_micros.value_or(left), left);
-    }
+    submission.budget = domain::tighter(submission.budget, domain::left(above[i].budget, sums[i].used));
   }
-  const bool spent = submission.budget.tokens.value_or(1) <= 0 || submission.budget.cost_micros.value_or(1) <= 0;
-  if (spent) co_return fail(Errc::exhausted, "the budget of the run that asks for it is used up");
+  const auto shared = domain::shared_part(submission.budget);
+  if (shared && domain::used_up(*shared)) {
+    co_return fail(Errc::exhausted, "the budget of the run that asks for it is used up");
+  }
   co_return Result<>();
 }
 

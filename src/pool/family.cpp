@@ -1,5 +1,7 @@
 #include "pool/family.hpp"
 
+#include "domain/budget_core.hpp"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -8,42 +10,34 @@ namespace stint::pool {
 namespace {
 
 store::Use use_of_attempt(const Carried& carried) {
-  const Usage before = carried.before ? carried.before->usage : Usage();
-  return {.tokens = carried.usage.tokens() - before.tokens(),
-          .cost_micros = carried.usage.cost_micros - before.cost_micros};
+  return domain::use_of(carried.usage) - (carried.before ? domain::use_of(carried.before->usage) : store::Use());
 }
 
-void end_family(const CarriedRuns& all, const std::string& head, const std::string& what) {
+std::string exceeded_text(Resource resource) {
+  return "the budget's " + std::string(to_string(resource)) +
+         (resource == Resource::tokens || resource == Resource::attempts ? " are used up" : " is used up");
+}
+
+void end_family(const CarriedRuns& all, const std::string& head, Resource resource) {
   for (const auto& [key, carried] : all.all()) {
     const bool draws =
         std::ranges::find(carried->budgets, head, &domain::RunInput::BudgetAbove::run) != carried->budgets.end();
     if (!draws || carried->is_stopped()) continue;
-    carried->stop(Carried::Stop::expired, carried->id == head ? "the budget's " + what + ", with the runs below it"
-                                                              : "the budget's " + what + ", which '" + head +
-                                                                    "' shares with the runs below it");
+    carried->stop(
+        Carried::Stop::expired,
+        exceeded_text(resource) + (carried->id == head ? ", with the runs below it"
+                                                       : ", which '" + head + "' shares with the runs below it"));
   }
 }
 
 }  // namespace
 
-std::string used_up(const store::Use& used, const domain::BudgetSpec& budget) {
-  if (budget.tokens && used.tokens > *budget.tokens) return "tokens are used up";
-  if (budget.cost_micros && used.cost_micros > *budget.cost_micros) return "cost is used up";
-  return {};
+void end_if_exceeded(Carried& carried, const domain::BudgetSpec& budget) {
+  const auto resource = domain::exceeded(budget, domain::use_of(carried.usage));
+  if (resource && !carried.is_stopped()) carried.stop(Carried::Stop::expired, exceeded_text(*resource));
 }
 
-bool leaves_nothing(const store::Use& used, const domain::BudgetSpec& budget) noexcept {
-  return (budget.tokens && used.tokens >= *budget.tokens) ||
-         (budget.cost_micros && used.cost_micros >= *budget.cost_micros);
-}
-
-void end_if_used_up(Carried& carried, const domain::BudgetSpec& budget) {
-  const std::string what =
-      used_up({.tokens = carried.usage.tokens(), .cost_micros = carried.usage.cost_micros}, budget);
-  if (!what.empty() && !carried.is_stopped()) carried.stop(Carried::Stop::expired, "the budget's " + what);
-}
-
-Task<std::string> why_nothing_is_left(store::Store& store, const Carried& carried) {
+Task<std::string> tighten_to_shared(store::Store& store, const Carried& carried, domain::BudgetSpec& left) {
   std::vector<std::string> heads;
   for (const auto& above : carried.budgets) {
     const bool untouched = above.run == carried.id && carried.fence <= 1;  // nothing of its own can have begun
@@ -54,9 +48,11 @@ Task<std::string> why_nothing_is_left(store::Store& store, const Carried& carrie
   if (!sums) co_return "";
   for (const auto& above : carried.budgets) {
     const auto sum = std::ranges::find(*sums, above.run, &store::FamilyUse::head);
-    if (sum != sums->end() && leaves_nothing(sum->used, above.budget)) {
+    if (sum == sums->end()) continue;
+    if (domain::used_up(above.budget, sum->used)) {
       co_return "nothing is left of the budget of '" + above.run + "', with all that is below it";
     }
+    left = domain::tighter(left, domain::left(above.budget, sum->used));
   }
   co_return "";
 }
@@ -72,8 +68,8 @@ Task<> watch_family(store::Store& store, const CarriedRuns& all, const Carried& 
     for (const auto& above : carried.budgets) {
       const auto sum = std::ranges::find(**sums, above.run, &store::FamilyUse::head);
       if (sum == (*sums)->end()) continue;
-      const std::string what = used_up(sum->used, above.budget);
-      if (!what.empty()) end_family(all, above.run, what);
+      const auto resource = domain::exceeded(above.budget, sum->used);
+      if (resource) end_family(all, above.run, *resource);
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "project/snapshot.hpp"
 
 #include "agent/trust.hpp"
+#include "domain/budget_core.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +13,7 @@ namespace {
 using domain::DriverKind;
 using domain::OnCrash;
 
-constexpr std::size_t kGoneMax = 1000;        // agents without a file; runs of more wait for theirs
-constexpr std::uint32_t kAttemptsMax = 1000;  // the engine counts them, by the run's own budget
+constexpr std::size_t kGoneMax = 1000;  // agents without a file; runs of more wait for theirs
 
 std::string account_of(DriverKind driver) {
   switch (driver) {
@@ -73,7 +73,7 @@ class AgentReader {
     spec.agent.driver = driver;
     spec.entry.name = agent.name;
     spec.entry.queued_max = settings.pool.queue;
-    spec.entry.attempts_max = kAttemptsMax;
+    spec.entry.attempts_max = domain::kAttemptsMax;  // the worker counts them, by the run's own budget
     if (agent.retry.base) spec.entry.backoff_base = *agent.retry.base;
     if (agent.retry.cap) spec.entry.backoff_cap = *agent.retry.cap;
     spec.account = account_of(agent, driver, settings);

@@ -1,4 +1,5 @@
 // Those members of Ledger that write what the owner of a run says: its end, and what comes before.
+#include "domain/budget_core.hpp"
 #include "store/ledger.hpp"
 #include "store/moments.hpp"
 
@@ -54,7 +55,7 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
   facts.lost = run.lost;
   facts.lost_max = agent->entry.lost_max;
   STINT_TRY(const std::optional<Duration> left, time_left(row));
-  facts.expires_first = left && *left <= again - at;
+  facts.expires_first = domain::used_up({.time = left}, {.time = again - at}).has_value();
   facts.deadline_first =
       park && settlement.park_for && run.deadline && *run.deadline <= later(clock_.wall(), *settlement.park_for);
   const RunState next = domain::after_settle(facts);

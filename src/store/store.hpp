@@ -17,6 +17,7 @@
 #pragma once
 
 #include "domain/agent_entry.hpp"
+#include "domain/budget_core.hpp"
 #include "domain/run_state.hpp"
 #include "domain/system.hpp"
 #include "stint/error.hpp"
@@ -36,6 +37,7 @@ using NodeNumber = std::int64_t;
 
 using domain::AgentEntry;
 using domain::LimitUse;
+using domain::Use;  ///< tokens and cost
 
 struct NewRun {
   std::string id;  ///< made by the caller, so that a submit without an answer can be repeated
@@ -57,12 +59,6 @@ struct NewRun {
   /// Ids of the runs above it on whose budgets of tokens or cost it draws: what it uses is added to the sum of each.
   std::vector<std::string> draws_on;
   std::string input;  ///< JSON; not looked into
-};
-/// Tokens and cost of one attempt, one run or one family.
-struct Use {
-  std::int64_t tokens = 0, cost_micros = 0;
-
-  friend bool operator==(const Use&, const Use&) = default;
 };
 /// The sum of a family: of the run that heads it and of all runs that draw on its budget, since the first of them was
 /// submitted. Includes what forgotten runs used, and what running attempts have reported. Kept until the last run of

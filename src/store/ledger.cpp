@@ -3,7 +3,8 @@
 //    report(), which changes only what the run has used.
 // 2. The oldest unfinished run of a session is its head, and no other is ready: promote() follows every end.
 // 3. Every change by an owner is checked against node, fence and state.
-// 4. What is added to a run's use is added to each of its families in the same step: count_use() does both.
+// 4. What is added to a run's use is added to each of its families and to the day in the same step: count_use() does
+// it.
 // 5. Times are the store's, but for deadlines; only what goes out is turned into wall time (ledger_time.cpp).
 #include "store/ledger.hpp"
 

@@ -121,8 +121,9 @@ class Ledger {
   Result<> check_session(const std::string& session, const RunRow& parent);
   Result<> join_family(const std::string& head, RunNumber run);
   Result<> load_families(const std::vector<FamilyUse>& sums, RunNumber run);
-  /// What an attempt has used so far, all in all: the rest of it is added to the run and to its families.
-  Result<> count_use(RunRow& row, const Use& so_far);
+  /// What an attempt has used so far, all in all: the rest of it is added to the run, to its families and to the day.
+  /// `settled`: how many attempts that ends, 0 or 1.
+  Result<> count_use(RunRow& row, const Use& so_far, std::int64_t settled);
 
   Rows& rows_;
   const domain::System& system_;

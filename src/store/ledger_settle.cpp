@@ -87,10 +87,8 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
 Result<std::optional<RunState>> Ledger::settle(NodeNumber node, Settlement&& settlement) {
   STINT_TRY(std::optional<RunRow> row, find_owned(node, settlement.run, settlement.fence));
   if (!row) return std::nullopt;
-  const Use used{.tokens = settlement.tokens, .cost_micros = settlement.cost_micros};
-  STINT_CHECK(count_use(*row, used));
+  STINT_CHECK(count_use(*row, {.tokens = settlement.tokens, .cost_micros = settlement.cost_micros}, 1));
   row->reported = {};
-  STINT_CHECK(rows_.add_spent(row->agent, clock_.wall(), used));
   STINT_TRY(const RunState state, settle_row(*row, std::move(settlement)));
   return state;
 }

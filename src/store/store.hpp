@@ -56,19 +56,24 @@ struct NewRun {
   /// Who submits it also carries it: as long as this node lives, no other may claim it. None: anyone. Not moved to
   /// another store.
   std::optional<NodeNumber> kept_for;
-  /// Ids of the runs above it on whose budgets of tokens or cost it draws: what it uses is added to the sum of each.
+  /// The heads on whose budgets of tokens or cost it draws: ids of runs above it, or of a budget that several runs
+  /// share, which no run has. What it uses is added to the sum of each.
   std::vector<std::string> draws_on;
   std::string input;  ///< JSON; not looked into
 };
-/// The sum of a family: of the run that heads it and of all runs that draw on its budget, since the first of them was
-/// submitted. Includes what forgotten runs used, and what running attempts have reported. Kept until the last run of
-/// the family is forgotten.
+/// The sum of a head: of a run and of all runs that draw on its budget, since the first of them was submitted; of runs
+/// that share a budget without such a run, since the first of them; or of all runs on a day. One rule for all: what an
+/// attempt reports counts at once, what it settled with takes the place of that, and what it reported before its owner
+/// died stays. Includes what forgotten runs used. A family's sum is kept until its last run is forgotten, that of a day
+/// for good.
 struct FamilyUse {
-  std::string head;  ///< id
+  std::string head;  ///< id of a run, or of a shared budget; or kToday
   Use used;
 
   friend bool operator==(const FamilyUse&, const FamilyUse&) = default;
 };
+/// The head of the day that it is now: in UTC, by the store's clock. No id of a run looks like it.
+inline constexpr std::string_view kToday = "today";
 struct Accepted {
   std::string id;
   bool created = true;  ///< false: it was there, by its id or key
@@ -215,11 +220,12 @@ struct QueueState {
   std::string agent;
   std::uint64_t queued = 0, queued_max = 0;
 };
-/// What the attempts of an agent used that were settled on one day. Those whose owner died said nothing.
+/// What the attempts of an agent used on one day, by the rule of FamilyUse: the parts of that day's sum. What differs
+/// between a report and its settlement counts on the day of the settlement.
 struct Spent {
   std::string day;  ///< in UTC, by the store's clock: 2026-11-15
   std::string agent;
-  std::int64_t runs = 0;  ///< attempts
+  std::int64_t runs = 0;  ///< attempts that were settled on that day
   std::int64_t tokens = 0, cost_micros = 0;
 };
 /// The version of the tables.
@@ -329,7 +335,7 @@ class Store {
   virtual Task<Result<std::vector<Run>>> list(Filter filter) = 0;     ///< newest first
   /// Runs with this key of idempotency: of one agent, or, if `agent` is empty, of any. With input and result.
   virtual Task<Result<std::vector<Run>>> with_key(std::string agent, std::string key) = 0;
-  /// The sum of each family, in the order of `heads`. Of a run on which no other draws: its own. Of none: nothing.
+  /// The sum of each head, in their order. Of a run on which no other draws: its own. Of none: nothing.
   virtual Task<Result<std::vector<FamilyUse>>> used(std::vector<std::string> heads) = 0;
   virtual Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) = 0;
   /// Empty: from the beginning. kFeedNow: nothing yet, and from here on.

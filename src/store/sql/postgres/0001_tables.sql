@@ -118,14 +118,14 @@ CREATE TABLE run_result (run_id bigint PRIMARY KEY, body text NOT NULL);
 CREATE TABLE output (run_id bigint PRIMARY KEY, bytes bigint NOT NULL, last_word bigint) WITH (fillfactor = 50);
 CREATE TABLE output_chunk (run_id bigint NOT NULL, at bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (run_id, at));
 
--- What attempts used, by day in UTC and agent. Each node has rows of its own, so that no settle waits for another's; what is old is
+-- What attempts used, by day in UTC and agent: the rows of a day are its sum. Each node has rows of its own, so that no settle waits for another's; what is old is
 -- one row, of node 0: see prune().
 CREATE TABLE spent (
   day date NOT NULL, agent_id int NOT NULL, node_id bigint NOT NULL, runs bigint NOT NULL, tokens bigint NOT NULL,
   cost_micros bigint NOT NULL, PRIMARY KEY (day, agent_id, node_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
--- What a run and all that draw on its budget have used together. Kept until the last of them is forgotten; the head is one
--- of them. Few runs have any.
+-- What a run and all that draw on its budget have used together, or runs that share a budget of no run. Kept until the last of
+-- them is forgotten. Few runs have any.
 CREATE TABLE family (
   family_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, head text COLLATE "C" UNIQUE NOT NULL, tokens bigint NOT NULL,
   cost_micros bigint NOT NULL

@@ -94,13 +94,13 @@ CREATE TABLE run_result (run_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
 CREATE TABLE output (run_id INTEGER PRIMARY KEY, bytes INT NOT NULL) STRICT;
 CREATE TABLE output_chunk (run_id INT NOT NULL, at INT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run_id, at)) STRICT;
 
--- What attempts used, by agent and day in UTC.
+-- What attempts used, by agent and day in UTC: the rows of a day are its sum.
 CREATE TABLE spent (
   day TEXT NOT NULL, agent_id INT NOT NULL, runs INT NOT NULL, tokens INT NOT NULL, cost_micros INT NOT NULL,
   PRIMARY KEY (day, agent_id)) STRICT, WITHOUT ROWID;
 
--- What a run and all that draw on its budget have used together. Kept until the last of them is forgotten; the head is one
--- of them. Few runs have any.
+-- What a run and all that draw on its budget have used together, or runs that share a budget of no run. Kept until the last of
+-- them is forgotten. Few runs have any.
 CREATE TABLE family (
   family_id INTEGER PRIMARY KEY AUTOINCREMENT, head TEXT UNIQUE NOT NULL, tokens INT NOT NULL, cost_micros INT NOT NULL) STRICT;
 CREATE TABLE family_run (run_id INT NOT NULL, family_id INT NOT NULL, PRIMARY KEY (run_id, family_id)) STRICT, WITHOUT ROWID;

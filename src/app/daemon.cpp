@@ -124,6 +124,7 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
   driver.mask.add(token_);
   driver.mask.add_password_of(snapshot_->checkout.settings.store);
   driver_ = std::make_unique<driver::ProcessDriver>(reactor_, std::move(driver));
+  options.cost_micros_per_day = snapshot_->checkout.settings.cost_micros_per_day;
   const std::uint64_t queue = options.pool.queue_capacity;
   engine_ =
       std::make_unique<engine::Engine>(engine::Engine::Parts{reactor_, *store_, *driver_, *permits_, run_codec_,
@@ -134,7 +135,6 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
   fleet.store = std::move(shown);
   fleet.cluster = cluster_;
   fleet.queue_max = queue * std::max<std::uint64_t>(1, snapshot_->catalogue.agents.size());
-  fleet.cost_micros_per_day = snapshot_->checkout.settings.cost_micros_per_day;
   fleet.host_limits = [this] { return list_host_limits(); };
   fleet.resize_host_limit = [this](std::string name, std::uint32_t capacity) {
     return resize_host_limit(std::move(name), capacity);
@@ -235,6 +235,7 @@ Task<> Daemon::reload() {
     co_return;
   }
   const auto before = std::exchange(snapshot_, *fresh);
+  engine_->set_cost_per_day(snapshot_->checkout.settings.cost_micros_per_day);
   for (const std::string& name : snapshot_->catalogue.broken) {
     if (snapshot_->registry.contains(name))
       log_.say(LogLevel::warning, "its file is broken: kept as it was", {{"agent", name}});
@@ -249,8 +250,7 @@ Task<> Daemon::reload() {
            {domain::LogField::number("agents", std::to_string(snapshot_->catalogue.agents.size()))});
 }
 
-/// A run that can't be given a pipe, or pushes the host into swapping, or costs more than a day may, is better begun
-/// later.
+/// A run that can't be given a pipe, or pushes the host into swapping, is better begun later.
 Task<std::optional<domain::Shortage>> Daemon::find_shortage() {
   using Kind = domain::Shortage::Kind;
   const auto number = [](auto value) { return static_cast<std::int64_t>(value); };
@@ -264,11 +264,7 @@ Task<std::optional<domain::Shortage>> Daemon::find_shortage() {
   if (used + kDescriptorsPerRun > most) {
     co_return domain::Shortage{.kind = Kind::descriptors, .amount = number(used), .bound = number(most)};
   }
-  const auto per_day = snapshot_->checkout.settings.cost_micros_per_day;
-  if (!per_day) co_return std::nullopt;
-  const auto today = co_await fleet_->spent_today();
-  if (!today || today->cost_micros < *per_day) co_return std::nullopt;
-  co_return domain::Shortage{.kind = Kind::cost_per_day, .amount = today->cost_micros, .bound = *per_day};
+  co_return std::nullopt;
 }
 
 /// What may have changed on disk: the checkout, its trust, the files of limits that could not be used.
@@ -300,7 +296,7 @@ Task<> Daemon::watch_project() {
       co_await look_at_files();
     }
     const std::optional<domain::Shortage> shortage = co_await find_shortage();
-    const auto& before = engine_->shortage();
+    const auto& before = engine_->host_shortage();
     if (shortage.has_value() != before.has_value() || (shortage && shortage->kind != before->kind)) {
       log_.say(shortage ? LogLevel::warning : LogLevel::info, shortage ? "no run is begun" : "runs are begun again",
                {{"why", shortage ? cli::shortage_text(*shortage) : std::string()}});

@@ -324,6 +324,7 @@ class OwnRun {
     options.survivors_every = Duration::zero();
     options.retention = snapshot_->checkout.settings.retention;
     options.prune_every = kPruneEvery;
+    options.cost_micros_per_day = snapshot_->checkout.settings.cost_micros_per_day;
     if (lasting_lease_) options.lease = Duration::max();
     engine_ = std::make_unique<engine::Engine>(engine::Engine::Parts{reactor_, store_, driver_, permits_, run_codec_,
                                                                      system_, nullptr, &driver_.survivors(), &planner_},

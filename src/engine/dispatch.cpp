@@ -295,6 +295,7 @@ bool Engine::assign(store::NodeNumber owner, store::Claim& claim, std::unique_pt
   assignment->account = variant == spec.variants.end() ? spec.account : variant->second.account;
   assignment->budget = spec.budget;
   assignment->on_crash = spec.on_crash;
+  assignment->reports_use = cost_micros_per_day_.has_value();
   assignment->permits = std::move(permits);
   claim.agent = std::string(agent_of(claim.agent));  // people, drivers and permits know no variants
   assignment->carried = worker_.take(owner, claim);

@@ -24,8 +24,8 @@ class LocalFleet final : public Fleet {
   struct Options {
     std::string version, store;
     std::uint64_t queue_max = 200;
-    bool cluster = false;  ///< limits that are not the host's are counted for several hosts
-    std::optional<std::int64_t> cost_micros_per_day;
+    bool cluster = false;                             ///< limits that are not the host's are counted for several hosts
+    std::optional<std::int64_t> cost_micros_per_day;  ///< without an engine, which knows it itself
     /// Limits of this host, which the store does not know. They lie in files: both run in a blocking pool.
     std::function<Task<Result<std::vector<LimitView>>>()> host_limits;
     /// False: the host has no limit of that name.
@@ -53,8 +53,6 @@ class LocalFleet final : public Fleet {
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<FleetStatus>> status() override;
   Task<Result<FleetHealth>> health() override;
-  /// Of all processes, since midnight (UTC, by the store's clock).
-  Task<Result<store::Spent>> spent_today();
   [[nodiscard]] Phase phase() const override;
   [[nodiscard]] std::string why_unready() const override;
   Task<Result<FleetHealth>> scale(ScaleRequest scale) override;
@@ -89,6 +87,7 @@ class LocalFleet final : public Fleet {
   Task<Result<>> name_causes(std::vector<domain::WaitReason>& reasons);
   void add_reasons_of_attempt(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
   void add_reasons_of_queue(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
+  [[nodiscard]] std::optional<std::int64_t> cost_per_day() const;
   [[nodiscard]] RunView view(store::Run run) const;
   void tell(std::string_view id, events::Changes::Kind kind = events::Changes::Kind::any);
 

@@ -133,7 +133,7 @@ Result<store::NewRun> LocalFleet::prepare(Submission&& submission, BudgetsAbove 
   if (const auto driver = spec.refused_drivers.find(submission.driver); driver != spec.refused_drivers.end()) {
     return fail(driver->second);
   }
-  STINT_CHECK(check_budget(submission, spec, options_.cost_micros_per_day.has_value()));
+  STINT_CHECK(check_budget(submission, spec, cost_per_day().has_value()));
   if (submission.words.empty()) {
     STINT_TRY(input.args, agent::check_arguments(spec.agent, std::move(submission.args)));
   } else {

@@ -174,7 +174,8 @@ Task<Result<Worker::Report>> Worker::run_work(const Assignment& assignment, Carr
   auto body = [&](Scope& scope) -> Task<Result<Report>> {
     Carried::Reachable reachable(carried, work, recorder);
     scope.spawn(recorder.run());
-    if (!carried.budgets.empty()) scope.spawn(watch_family(parts_.store, carried_, carried, used));
+    const bool reports = !carried.budgets.empty() || assignment.reports_use;
+    if (reports) scope.spawn(watch_family(parts_.store, carried_, carried, used));
     if (assignment.claim.left) scope.spawn(end_at(carried, scope.executor().now() + *assignment.claim.left));
     Result<Report> report = co_await work.run();
     reachable.work_has_ended();

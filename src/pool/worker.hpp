@@ -30,6 +30,7 @@ struct Assignment {
   std::string account;        ///< the limit that is paused with a rate limit; empty: none
   domain::BudgetSpec budget;  ///< of the agent, with all defaults
   domain::OnCrash on_crash = domain::OnCrash::doubt;
+  bool reports_use = false;                      ///< also if no budget of its own bounds it: the day has one
   std::unique_ptr<domain::HeldPermits> permits;  ///< null: none needed
   std::unique_ptr<Carried> carried;
 };

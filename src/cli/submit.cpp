@@ -25,12 +25,8 @@ namespace {
 
 Result<> check_one_budget(const SubmitOptions& options) {
   if (options.each.empty()) return fail(Errc::invalid, "--one-budget is for the runs of --each");
-  const bool spends = !options.tokens.empty() || !options.cost.empty();
-  if (options.time.empty() && !spends) {
+  if (options.time.empty() && options.tokens.empty() && options.cost.empty()) {
     return fail(Errc::invalid, "--one-budget of what? Say --time, --tokens or --cost");
-  }
-  if (spends && !options.wait) {
-    return fail(Errc::invalid, "--one-budget with --tokens or --cost needs --wait: this command adds up what they use");
   }
   return {};
 }
@@ -171,7 +167,7 @@ SubmitCommand::SubmitCommand(CLI::App& app)
           "durable.\n"
           "--each: a line is a JSON object of arguments, or the first value; without AGENT it is a prompt. A bad "
           "line is\nnamed and does not stop the others. A full queue is waited for. --one-budget: --time (from now), "
-          "--tokens and\n--cost are for all lines together; when they are used up, what is left is cancelled.\n") +
+          "--tokens and\n--cost are for all lines together; when they are used up, what is left expires.\n") +
       kExitStatuses);
   command_.option("AGENT", options_.words, "The agent, then its arguments").value("[VALUE…] [KEY=VALUE…]");
   command_.option("-p,--prompt", options_.prompt, "A prompt instead of an agent").value("TEXT");

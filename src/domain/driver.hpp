@@ -27,9 +27,9 @@ namespace stint::domain {
 
 /// What a run was asked to do, beyond what its agent's file says.
 struct RunInput {
-  /// The budget of a run above it, on which it draws as well.
+  /// A budget on which it draws as well: of a run above it, or one that several submissions share.
   struct BudgetAbove {
-    std::string run;
+    std::string run;    ///< its id, or that of the shared budget, which no run has
     BudgetSpec budget;  ///< tokens and cost
   };
 

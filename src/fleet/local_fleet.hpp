@@ -65,7 +65,8 @@ class LocalFleet final : public Fleet {
   /// It will not begin or go on here.
   [[nodiscard]] bool is_leaving(const std::string& run) const;
   Task<Result<>> check_parent_waits(const Submission& submission);
-  Task<Result<BudgetsAbove>> bound_by_parent(Submission& submission);
+  Task<Result<BudgetsAbove>> bound_by_others(Submission& submission);
+  Task<Result<domain::RunInput::BudgetAbove>> shared_budget(const Submission& submission);
   Task<Result<>> bound_by(Submission& submission, const BudgetsAbove& above);
   [[nodiscard]] BudgetsAbove budgets_of(const RunView& parent) const;
   Task<Result<>> place_below(const RunView& before, Submission& submission);

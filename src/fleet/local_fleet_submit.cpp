@@ -171,14 +171,38 @@ Result<store::NewRun> LocalFleet::prepare(Submission&& submission, BudgetsAbove 
   return run;
 }
 
-/// What a run asks of others it pays from its own budget: they get no more than is left of it.
-Task<Result<LocalFleet::BudgetsAbove>> LocalFleet::bound_by_parent(Submission& submission) {
-  STINT_CO_TRY(const RunView parent, co_await must_find(submission.parent));
-  submission.parent = parent.run.id;  // it may have been named by a beginning of it
-  if (submission.trace.empty()) submission.trace = parent.input.trace;
-  BudgetsAbove above = budgets_of(parent);
+/// All budgets but its own that the run draws on. It gets no more than is left of the tightest of them.
+Task<Result<LocalFleet::BudgetsAbove>> LocalFleet::bound_by_others(Submission& submission) {
+  BudgetsAbove above;
+  if (!submission.parent.empty()) {
+    STINT_CO_TRY(const RunView parent, co_await must_find(submission.parent));
+    submission.parent = parent.run.id;  // it may have been named by a beginning of it
+    if (submission.trace.empty()) submission.trace = parent.input.trace;
+    above = budgets_of(parent);
+  }
+  for (const auto& each : submission.budgets_above) {
+    const bool known = std::ranges::find(above, each.run, &domain::RunInput::BudgetAbove::run) != above.end();
+    if (!known) above.push_back(each);
+  }
+  if (!submission.one_budget.empty()) {
+    STINT_CO_TRY(auto shared, co_await shared_budget(submission));
+    above.push_back(std::move(shared));
+  }
   STINT_CO_CHECK(co_await bound_by(submission, above));
   co_return above;
+}
+
+/// A caller may name a budget of its own, not that of a run: it could use up what others were given.
+Task<Result<domain::RunInput::BudgetAbove>> LocalFleet::shared_budget(const Submission& submission) {
+  const std::string& id = submission.one_budget;
+  const auto shared = domain::shared_part(submission.budget);
+  if (!domain::is_run_id(id)) {
+    co_return fail(Errc::invalid, "'one_budget' is 12 of the characters a-z and 2-7, drawn at random");
+  }
+  if (!shared) co_return fail(Errc::invalid, "'one_budget' needs tokens or cost in 'budget': that is what is shared");
+  STINT_CO_TRY(const auto run, co_await parts_.store.find(id));
+  if (run) co_return fail(Errc::invalid, "'one_budget' is the id of a run: draw another");
+  co_return domain::RunInput::BudgetAbove{id, *shared};
 }
 
 /// On which what the run asks for draws.
@@ -192,19 +216,19 @@ LocalFleet::BudgetsAbove LocalFleet::budgets_of(const RunView& parent) const {
 }
 
 Task<Result<>> LocalFleet::bound_by(Submission& submission, const BudgetsAbove& above) {
+  if (above.empty()) co_return Result<>();
   std::vector<std::string> heads;
   for (const auto& each : above) heads.push_back(each.run);
-  std::vector<store::FamilyUse> sums;
-  if (!heads.empty()) {
-    STINT_CO_TRY(sums, co_await parts_.store.used(std::move(heads)));
-  }
+  STINT_CO_TRY(const std::vector<store::FamilyUse> sums, co_await parts_.store.used(std::move(heads)));
   for (std::size_t i = 0; i < above.size(); ++i) {
+    if (const auto resource = domain::used_up(above[i].budget, sums[i].used)) {
+      co_return fail(Errc::exhausted, "nothing is left of the " + std::string(to_string(*resource)) +
+                                          " in the budget of '" + above[i].run + "', on which this run would draw");
+    }
     submission.budget = domain::tighter(submission.budget, domain::left(above[i].budget, sums[i].used));
   }
-  const auto shared = domain::shared_part(submission.budget);
-  if (shared && domain::used_up(*shared)) {
-    co_return fail(Errc::exhausted, "the budget of the run that asks for it is used up");
-  }
+  const auto own = domain::shared_part(submission.budget);
+  if (own && domain::used_up(*own)) co_return fail(Errc::exhausted, "a run with a budget of 0 could use nothing");
   co_return Result<>();
 }
 
@@ -259,8 +283,7 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
         continue;
       }
     }
-    Result<BudgetsAbove> above = submission.budgets_above;
-    if (!submission.parent.empty()) above = co_await bound_by_parent(submission);
+    Result<BudgetsAbove> above = co_await bound_by_others(submission);
     const bool has_key = !submission.key.empty();  // then it may have to be compared with what the key meant before
     Result<store::NewRun> run = !above    ? Result<store::NewRun>(fail(std::move(above).error()))
                                 : has_key ? prepare(Submission(submission), std::move(*above))
@@ -347,16 +370,13 @@ bool LocalFleet::is_same(const RunView& known, const Submission& submission) con
          input->driver == known.input.driver && input->model == known.input.model && run->session == known.run.session;
 }
 
-/// What a child repeats is paid from the same budgets: it is a child again while its parent runs, and else gets no more
-/// than its parents left.
+/// What repeats a run is paid from the same budgets; it is a child again while the run's parent runs.
 Task<Result<>> LocalFleet::place_below(const RunView& before, Submission& submission) {
-  if (!before.run.parent.empty()) {
-    STINT_CO_TRY(const auto parent, co_await find(before.run.parent));
-    if (parent && parent->run.state == RunState::running) submission.parent = parent->run.id;
-  }
-  if (!submission.parent.empty() || before.input.budgets_above.empty()) co_return Result<>();
   submission.budgets_above = before.input.budgets_above;
-  co_return co_await bound_by(submission, submission.budgets_above);
+  if (before.run.parent.empty()) co_return Result<>();
+  STINT_CO_TRY(const auto parent, co_await find(before.run.parent));
+  if (parent && parent->run.state == RunState::running) submission.parent = parent->run.id;
+  co_return Result<>();
 }
 
 Task<Result<Submitted>> LocalFleet::retry(std::string id) {

@@ -23,10 +23,9 @@ void end_family(const CarriedRuns& all, const std::string& head, Resource resour
     const bool draws =
         std::ranges::find(carried->budgets, head, &domain::RunInput::BudgetAbove::run) != carried->budgets.end();
     if (!draws || carried->is_stopped()) continue;
-    carried->stop(
-        Carried::Stop::expired,
-        exceeded_text(resource) + (carried->id == head ? ", with the runs below it"
-                                                       : ", which '" + head + "' shares with the runs below it"));
+    const std::string whose =
+        carried->id == head ? ", with the runs below it" : ", which all runs share that draw on '" + head + "'";
+    carried->stop(Carried::Stop::expired, exceeded_text(resource) + whose);
   }
 }
 
@@ -50,7 +49,7 @@ Task<std::string> tighten_to_shared(store::Store& store, const Carried& carried,
     const auto sum = std::ranges::find(*sums, above.run, &store::FamilyUse::head);
     if (sum == sums->end()) continue;
     if (domain::used_up(above.budget, sum->used)) {
-      co_return "nothing is left of the budget of '" + above.run + "', with all that is below it";
+      co_return "nothing is left of the budget of '" + above.run + "', which several runs share";
     }
     left = domain::tighter(left, domain::left(above.budget, sum->used));
   }

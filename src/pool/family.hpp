@@ -1,6 +1,6 @@
-/// Budgets of tokens and cost that an attempt draws on: that of its own run, and those of the runs above it, each
-/// shared with all runs below. Each attempt reports what it used to the store, which adds it up; domain/budget_core.hpp
-/// decides.
+/// Budgets of tokens and cost that an attempt draws on: that of its own run, those of the runs above it, each shared
+/// with all runs below, and one that its submission shares with others (`--one-budget`). Each attempt reports what it
+/// used to the store, which adds it up; domain/budget_core.hpp decides.
 #pragma once
 
 #include "domain/agent.hpp"

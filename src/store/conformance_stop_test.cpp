@@ -1,4 +1,5 @@
-// What every store does with runs that stop, wait or stand behind one another: deadlines, budgets, parks, cancels, doubts, sessions.
+// What every store does with runs that stop, wait or stand behind one another: deadlines, budgets, parks, cancels,
+// doubts, sessions.
 #include "domain/bounds.hpp"
 #include "store/conformance.hpp"
 

@@ -124,7 +124,7 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
   node.fleet.store = std::move(shown);
   node.fleet.cluster = cluster_;
   node.fleet.queue_max = options.pool.queue_capacity * std::max<std::uint64_t>(1, snapshot_->catalogue.agents.size());
-  node.fleet.cost_micros_per_day = snapshot_->checkout.settings.cost_micros_per_day;
+  options.cost_micros_per_day = snapshot_->checkout.settings.cost_micros_per_day;
   node.fleet.host_limits = [this] { return list_host_limits(); };
   node.fleet.resize_host_limit = [this](std::string name, std::uint32_t capacity) {
     return resize_host_limit(std::move(name), capacity);
@@ -229,6 +229,7 @@ Task<> Daemon::reload() {
     co_return;
   }
   const auto before = std::exchange(snapshot_, *fresh);
+  engine_->set_cost_per_day(snapshot_->checkout.settings.cost_micros_per_day);
   for (const std::string& name : snapshot_->catalogue.broken) {
     if (snapshot_->registry.contains(name))
       log_.say(LogLevel::warning, "agent file has errors: keeping the agent as it was", {{"agent", name}});
@@ -243,7 +244,7 @@ Task<> Daemon::reload() {
            {domain::LogField::number("agents", std::to_string(snapshot_->catalogue.agents.size()))});
 }
 
-/// Why no run should begin now: too few descriptors for its pipes, too little memory, or the day's cost is used up.
+/// Why no run should begin now: too few descriptors for its pipes, or too little memory.
 Task<std::optional<domain::Shortage>> Daemon::find_shortage() {
   using Kind = domain::Shortage::Kind;
   const auto number = [](auto value) { return static_cast<std::int64_t>(value); };
@@ -257,11 +258,7 @@ Task<std::optional<domain::Shortage>> Daemon::find_shortage() {
   if (used + kDescriptorsPerRun > most) {
     co_return domain::Shortage{.kind = Kind::descriptors, .amount = number(used), .bound = number(most)};
   }
-  const auto per_day = snapshot_->checkout.settings.cost_micros_per_day;
-  if (!per_day) co_return std::nullopt;
-  const auto today = co_await node_->fleet().spent_today();
-  if (!today || today->cost_micros < *per_day) co_return std::nullopt;
-  co_return domain::Shortage{.kind = Kind::cost_per_day, .amount = today->cost_micros, .bound = *per_day};
+  co_return std::nullopt;
 }
 
 /// What may have changed on disk: the checkout, its trust, files of limits that could not be used.
@@ -293,7 +290,7 @@ Task<> Daemon::watch_project() {
       co_await look_at_files();
     }
     const std::optional<domain::Shortage> shortage = co_await find_shortage();
-    const auto& before = engine().shortage();
+    const auto& before = engine().host_shortage();
     if (shortage.has_value() != before.has_value() || (shortage && shortage->kind != before->kind)) {
       log_.say(shortage ? LogLevel::warning : LogLevel::info, shortage ? "no new runs begin" : "runs begin again",
                {{"why", shortage ? cli::shortage_text(*shortage) : std::string()}});

@@ -27,13 +27,8 @@ namespace {
 
 Result<> check_one_budget(const SubmitOptions& options) {
   if (options.each.empty()) return fail(Errc::invalid, "--one-budget needs --each");
-  const bool spends = !options.budget.tokens.empty() || !options.budget.cost.empty();
-  if (options.budget.time.empty() && !spends) {
+  if (options.budget.time.empty() && options.budget.tokens.empty() && options.budget.cost.empty()) {
     return fail(Errc::invalid, "--one-budget needs --time, --tokens or --cost");
-  }
-  if (spends && !options.wait) {
-    return fail(Errc::invalid,
-                "--one-budget with --tokens or --cost needs --wait: this command adds up what the runs use");
   }
   return {};
 }
@@ -167,7 +162,7 @@ SubmitCommand::SubmitCommand(CLI::App& app)
           "is reported and does not stop the others. When the queue is full, the command waits for room.\n"
           "--one-budget: --time (from now), --tokens and --cost cover all lines together; when one of them is used "
           "up,\n"
-          "the remaining runs are cancelled.\n") +
+          "the remaining runs expire.\n") +
       kExitStatuses);
   command_.option("AGENT", options_.words, "Name the agent, then its arguments").value("[VALUE…] [KEY=VALUE…]");
   command_.option("-p,--prompt", options_.prompt, "Run a prompt instead of an agent").value("TEXT");

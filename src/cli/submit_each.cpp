@@ -5,10 +5,9 @@
 #include "cli/fleet_text.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
-#include "fleet/each_budget.hpp"
+#include "domain/budget_core.hpp"
+#include "domain/run_id.hpp"
 #include "os/fd.hpp"
-#include "stint/combinators.hpp"
-#include "stint/map_bounded.hpp"
 #include "stint/offload.hpp"
 #include "stint/retry_core.hpp"
 #include "wire/fleet.hpp"
@@ -19,7 +18,6 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <poll.h>
-#include <set>
 #include <unistd.h>
 
 namespace stint::cli {
@@ -30,10 +28,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t kBatch = 200;
 constexpr std::size_t kBlock = 64 << 10;
 constexpr BackoffRange kComeAgain{.base = 1s, .cap = 30s};
-constexpr std::size_t kCancelledAtOnce = 16;
-constexpr Duration kBudgetLook = 1s;
 constexpr int kReadMaxMs = 200;
-constexpr std::size_t kQueuedLook = 64;  // after so many runs in a row that have not begun, the rest has not either
 
 /// A file or standard input, in pieces.
 class Source {
@@ -70,70 +65,27 @@ class EachSubmitter {
  public:
   EachSubmitter(FleetAccess& access, const SubmitOptions& options, engine::Submission like, Source source,
                 BlockingPool& input)
-      : access_(access),
-        options_(options),
-        like_(std::move(like)),
-        source_(std::move(source)),
-        input_(input),
-        budget_(options.one_budget ? like_.budget : domain::BudgetSpec()) {
-    if (options.one_budget && like_.budget.time) ends_ = access_.clock.now() + *like_.budget.time;
+      : access_(access), options_(options), like_(std::move(like)), source_(std::move(source)), input_(input) {
+    if (!options.one_budget) return;
+    if (like_.budget.time) ends_ = access_.clock.now() + *like_.budget.time;
+    if (domain::shared_part(like_.budget)) like_.one_budget = domain::new_run_id(access_.system);
   }
 
   Task<Result<int>> run() {
-    if (!options_.one_budget || !options_.wait) co_return co_await submit_all();
-    auto first = co_await race(submit_all(), spend());
-    if (auto* const done = std::get_if<0>(&first)) co_return std::move(*done);
-    co_return co_await cancel_rest();
-  }
-
- private:
-  Task<Result<int>> submit_all() {
-    for (bool end = false; !end;) {
+    for (bool end = false; !end && !spent_;) {
       STINT_CO_TRY(const std::optional<std::string> bytes,
                    co_await offload(input_, [this] { return source_.blocking_read(); }));
       if (!bytes) continue;
       end = bytes->empty();
       end ? cutter_.finish() : cutter_.add(*bytes);
-      while (!cutter_.empty()) STINT_CO_CHECK(co_await submit(cutter_.take(kBatch)));
+      while (!cutter_.empty() && !spent_) STINT_CO_CHECK(co_await submit(cutter_.take(kBatch)));
     }
     if (!options_.json) tell();
     if (options_.wait) STINT_CO_CHECK(co_await wait_for_all());
     co_return exit_;
   }
 
-  /// Returns when the shared budget is used up.
-  Task<> spend() {
-    while (true) {
-      co_await sleep_for(kBudgetLook);
-      std::size_t queued = 0;
-      for (std::size_t i = 0; i < ids_.size() && queued < kQueuedLook; ++i) {
-        if (ended_.contains(ids_[i])) continue;
-        const auto found = co_await access_.fleet.find(std::string(ids_[i]));
-        if (!found) break;  // wait_for_all() handles outages
-        if (!*found) continue;
-        const store::Run& run = (*found)->run;
-        budget_.see(**found);
-        if (domain::is_finished(run.state)) ended_.insert(ids_[i]);
-        queued = run.state == domain::RunState::queued && run.attempt == 0 ? queued + 1 : 0;
-      }
-      if (!budget_.used_up().empty()) co_return;
-    }
-  }
-
-  /// Cancels all remaining runs, also if one cancel fails: a run may be in doubt, or its daemon unreachable.
-  Task<Result<int>> cancel_rest() {
-    print_error("stint: {}; cancelling the remaining runs\n", budget_.used_up());
-    std::vector<std::string> left;
-    for (const std::string& id : ids_) {
-      if (!ended_.contains(id)) left.push_back(id);
-    }
-    const auto cancel = [this](std::string id) -> Task<> { (void)co_await access_.fleet.cancel(std::move(id)); };
-    STINT_CO_CHECK(co_await map_bounded(std::move(left), kCancelledAtOnce, cancel));
-    note(kExitExpired);
-    STINT_CO_CHECK(co_await wait_for_all());
-    co_return exit_;
-  }
-
+ private:
   struct Submission {
     std::uint64_t line = 0;
     engine::Submission submission;
@@ -151,10 +103,7 @@ class EachSubmitter {
     }
     // Submissions that found no room are retried before later ones: the order is kept.
     for (std::uint32_t refusals = 1; !batch.empty(); ++refusals) {
-      // Shielded: if the budget ends meanwhile, cancel_rest() must know every accepted run.
-      auto offered = offer(std::move(batch));
-      STINT_CO_TRY(std::vector<Submission> left,
-                   options_.one_budget ? co_await shield(std::move(offered)) : co_await std::move(offered));
+      STINT_CO_TRY(std::vector<Submission> left, co_await offer(std::move(batch)));
       batch = std::move(left);
       if (batch.empty()) break;
       if (options_.no_wait) {
@@ -208,8 +157,20 @@ class EachSubmitter {
     }
     flush_out();
   }
+  /// What refuses a submission because the budget of all is used up: an engine here, or a daemon. Without keys a daemon
+  /// has no other conflict to tell of.
+  [[nodiscard]] bool is_spent(const Error& error) const {
+    return !like_.one_budget.empty() && (error == Errc::exhausted || (error == Errc::conflict && like_.key.empty()));
+  }
   void refuse(std::uint64_t line, const Error& error) {
     ++refused_;
+    if (is_spent(error)) {
+      note(kExitExpired);
+      if (std::exchange(spent_, true)) return;
+      print_error("stint: {}:{}: {}; nothing more is submitted\n", printable(source_.name()), line,
+                  printable(error.describe()));
+      return;
+    }
     print_error("stint: {}:{}: {}\n", printable(source_.name()), line, printable(error.describe()));
     note(error == Errc::full || error == Errc::closed ? kExitRefused : kExitFailed);
   }
@@ -224,6 +185,7 @@ class EachSubmitter {
     for (; told_ < ids_.size(); ++told_) {
       STINT_CO_TRY(const engine::RunView end, co_await access_.fleet.wait(ids_[told_]));
       const int exit = exit_status(end.run);
+      if (options_.one_budget && exit == kExitExpired) exit_ = exit;  // whatever else went wrong
       note(exit);
       if (exit != kExitDone) ++failed_;
       if (options_.json) {
@@ -242,15 +204,14 @@ class EachSubmitter {
 
   FleetAccess& access_;
   const SubmitOptions& options_;
-  const engine::Submission like_;
+  engine::Submission like_;
   std::optional<TimePoint> ends_;  // of the shared time budget
   Source source_;
   BlockingPool& input_;  // reads source_
   LineCutter cutter_;
   std::vector<std::string> ids_;
   std::size_t told_ = 0;  // runs of ids_ whose end was printed
-  fleet::EachBudget budget_;
-  std::set<std::string> ended_;  // runs whose usage is final
+  bool spent_ = false;    // the shared budget: a line was refused
   std::optional<Error> full_;
   bool told_full_ = false;
   std::uint64_t accepted_ = 0, known_ = 0, refused_ = 0, failed_ = 0;

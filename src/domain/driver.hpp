@@ -28,9 +28,9 @@ namespace stint::domain {
 
 /// The input of a run: what its submission adds to or changes in the agent file.
 struct RunInput {
-  /// The budget of a run above this one, on which this one draws as well.
+  /// A budget on which this run draws as well: of a run above it, or one that several submissions share.
   struct BudgetAbove {
-    std::string run;
+    std::string run;    ///< its id, or that of the shared budget, which no run has
     BudgetSpec budget;  ///< tokens and cost
   };
 
@@ -72,7 +72,8 @@ struct WorkOrder {
   std::string new_conversation;             ///< id of the one to begin, which the store has; empty: the driver chooses
   std::string interrupted;                  ///< why the conversation is continued, for the agent
   Usage usage_before;                       ///< of earlier attempts
-  BudgetSpec budget;                        ///< of the whole run: what is left follows from usage_before
+  BudgetSpec budget;                        ///< of the whole run
+  BudgetSpec left;                          ///< when it begins, of that and of the budgets above: the tightest of each
   AttemptSpec spec;                         ///< made by the planner from all of the above
 
   // For drivers that start processes; others ignore these fields.

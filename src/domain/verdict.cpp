@@ -1,5 +1,6 @@
 #include "domain/verdict.hpp"
 
+#include "domain/budget_core.hpp"
 #include "stint/http_status.hpp"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ Again again(const Outcome& outcome, const VerdictFacts& facts, bool began) {
 }
 
 Verdict retry(const Outcome& outcome, const VerdictFacts& facts, Again how, Duration at_least = {}) {
-  if (facts.number >= facts.attempts_max) {
+  if (used_up({.attempts = facts.attempts_max}, {.attempts = facts.number})) {
     Verdict verdict = ends(Settle::failed, outcome);
     verdict.why += "; that was attempt " + std::to_string(facts.number) + " of " + std::to_string(facts.attempts_max);
     return verdict;

@@ -298,6 +298,7 @@ bool Engine::assign(store::NodeNumber owner, store::Claim& claim, std::unique_pt
   assignment->budget = spec.budget;
   assignment->backoff = spec.backoff;
   assignment->on_crash = spec.on_crash;
+  assignment->reports_use = cost_micros_per_day_.has_value();
   assignment->permits = std::move(permits);
   claim.agent = std::string(agent_of(claim.agent));  // variants exist only in the store
   assignment->carried = worker_.take(owner, claim);

@@ -1,5 +1,6 @@
 #include "engine/engine.hpp"
 
+#include "domain/budget_core.hpp"
 #include "engine/rescue.hpp"
 #include "pool/store_backoff.hpp"
 #include "stint/combinators.hpp"
@@ -64,6 +65,7 @@ Engine::Engine(Parts parts, EngineOptions options, AgentRegistry registry)
               pool.startable_queue_size = [this] { return startable_; };
               return pool;
             }()) {
+  cost_micros_per_day_ = options_.cost_micros_per_day;
   for (const auto& [name, capacity] : options_.call_limits) {
     STINT_ASSERT(call_limits_.set(name, capacity) && "a new limit takes any capacity");
   }
@@ -92,6 +94,8 @@ Task<Result<>> Engine::run() {
     scope.spawn(watch_orphans());
     if (parts_.survivors != nullptr) scope.spawn(watch_survivors());
     phase_ = Phase::serving;
+    co_await look_at_day();
+    scope.spawn(watch_day());
     scope.spawn(dispatch());
     if (!drain_until_) co_await drain_asked_.wait(drain_asked_.count());
     co_await carry_out_drain();
@@ -133,9 +137,13 @@ bool Engine::stop_here(std::string_view id, Carried::Stop why, std::string text)
 }
 
 void Engine::set_shortage(std::optional<domain::Shortage> shortage) {
-  shortage_ = std::move(shortage);
-  if (shortage_) leave_lines({});
+  host_shortage_ = std::move(shortage);
+  if (host_shortage_) leave_lines({});
   wakeup_.notify();
+}
+
+void Engine::set_cost_per_day(std::optional<std::int64_t> cost_micros) {
+  if (std::exchange(cost_micros_per_day_, cost_micros) != cost_micros) day_changed_.notify();
 }
 
 std::string Engine::why_unready() const {
@@ -266,6 +274,49 @@ Task<> Engine::tick() {
       co_await sleep_for(pause);
     }
   }
+}
+
+// ---- the budget of a day -------------------------------------------------------------------------------------------
+
+Task<> Engine::watch_day() {
+  while (true) {
+    const std::uint64_t seen = day_changed_.count();
+    if (cost_micros_per_day_) {
+      (void)co_await race(next_step(options_.look_every), day_changed_.wait(seen));
+    } else {
+      co_await day_changed_.wait(seen);
+    }
+    co_await look_at_day();
+  }
+}
+
+/// Keeps the last answer while the store does not answer: no run can be claimed then, either.
+Task<> Engine::look_at_day() {
+  std::optional<domain::Shortage> shortage;
+  if (const auto budget = cost_micros_per_day_) {
+    std::vector<std::string> heads;
+    heads.emplace_back(store::kToday);
+    const auto sums = co_await parts_.store.used(std::move(heads));
+    if (!sums) co_return;
+    const store::Use& today = sums->front().used;
+    if (domain::used_up({.cost_micros = budget}, today)) {
+      shortage = {.kind = domain::Shortage::Kind::cost_per_day, .amount = today.cost_micros, .bound = *budget};
+    }
+  }
+  if (shortage == day_shortage_) co_return;
+  if (shortage.has_value() != day_shortage_.has_value()) {
+    using domain::LogField;
+    std::vector<LogField> fields{{"why", shortage ? "the cost of all runs today has reached budget.cost_per_day" : ""}};
+    if (shortage) {
+      fields.push_back(LogField::number("cost_micros", std::to_string(shortage->amount)));
+      fields.push_back(LogField::number("cost_micros_per_day", std::to_string(shortage->bound)));
+    }
+    log_.say(shortage ? domain::LogLevel::warning : domain::LogLevel::info,
+             shortage ? "no new runs begin" : "runs begin again", std::move(fields));
+  }
+  day_shortage_ = std::move(shortage);
+  if (day_shortage_) leave_lines({});
+  wakeup_.notify();
 }
 
 /// Separate from tick(), because ending processes may take long.

@@ -50,8 +50,9 @@ struct EngineOptions {
   /// How often to scan for processes that attempts of any node left alive on this host; more often under a lease. Zero:
   /// only after a run was taken from a node that died.
   Duration survivors_every = std::chrono::minutes(1);
-  Duration retention{};                            ///< finished runs are deleted after it; zero: never
-  Duration prune_every = std::chrono::minutes(1);  ///< by any of the nodes that share the store
+  Duration retention{};                               ///< finished runs are deleted after it; zero: never
+  Duration prune_every = std::chrono::minutes(1);     ///< by any of the nodes that share the store
+  std::optional<std::int64_t> cost_micros_per_day{};  ///< of all nodes that share the store; see set_cost_per_day()
   /// Limits of this process for single calls of attempts, by name.
   std::map<std::string, std::uint32_t> call_limits{};
   /// The only run that this node carries, and its agent; empty: any run.
@@ -129,9 +130,16 @@ class Engine {
   /// There may be something to claim.
   void nudge() noexcept { wakeup_.notify(); }
   /// Why nothing is claimed although there is work; empty: claims go on.
-  [[nodiscard]] const std::optional<domain::Shortage>& shortage() const noexcept { return shortage_; }
-  /// While there is a shortage, no run begins.
+  [[nodiscard]] const std::optional<domain::Shortage>& shortage() const noexcept {
+    return host_shortage_ ? host_shortage_ : day_shortage_;
+  }
+  /// What the host lacks. While there is a shortage, no run begins.
   void set_shortage(std::optional<domain::Shortage> shortage);
+  [[nodiscard]] const std::optional<domain::Shortage>& host_shortage() const noexcept { return host_shortage_; }
+  /// The budget of a day (UTC, by the store's clock): while nothing is left of it, no run is begun; those that run go
+  /// on. Looked at once in `look_every`, and before the first run. None: no bound.
+  void set_cost_per_day(std::optional<std::int64_t> cost_micros);
+  [[nodiscard]] std::optional<std::int64_t> cost_per_day() const noexcept { return cost_micros_per_day_; }
   pool::StoreHealth& store_health() noexcept { return store_health_; }
   /// Why this node can't take runs although it serves; empty: it can. Makes no call to the store.
   [[nodiscard]] std::string why_unready() const;
@@ -146,6 +154,8 @@ class Engine {
   Task<> watch_survivors();
   void report(const domain::Survivors::Ending& ending);
   Task<> prune();
+  Task<> watch_day();
+  Task<> look_at_day();
   // Runs that are owned and not carried (orphans.cpp).
   struct Orphan {
     std::uint64_t claims_before = 0;  // claims_asked_ when it was first seen
@@ -178,7 +188,7 @@ class Engine {
   bool assign(store::NodeNumber owner, store::Claim& claim, std::unique_ptr<domain::HeldPermits> permits);
   Task<> give_back(store::NodeNumber owner, std::vector<store::Claim> claims);
   [[nodiscard]] std::uint32_t free_workers() const;
-  [[nodiscard]] bool may_claim() const { return phase_ == Phase::serving && owner_ && !fencing_ && !shortage_; }
+  [[nodiscard]] bool may_claim() const { return phase_ == Phase::serving && owner_ && !fencing_ && !shortage(); }
   [[nodiscard]] std::map<std::string_view, std::uint32_t> running() const;
 
   Task<> carry_out_drain();
@@ -222,8 +232,10 @@ class Engine {
   std::set<std::uint64_t> claims_in_flight_;  // by their number
   std::map<AttemptKey, Orphan> orphans_;
   std::map<AttemptKey, bool> endings_;  // attempts that were being ended at the last check; true: it was logged
-  std::optional<domain::Shortage> shortage_;
-  Notification wakeup_;  // there may be something to claim, or a worker is free
+  std::optional<domain::Shortage> host_shortage_, day_shortage_;
+  std::optional<std::int64_t> cost_micros_per_day_;
+  Notification day_changed_;  // the budget of a day was changed
+  Notification wakeup_;       // there may be something to claim, or a worker is free
   Notification drain_asked_;
   Notification rescued_;                  // runs were taken from a node that died
   std::optional<TimePoint> drain_until_;  // none: no drain was requested

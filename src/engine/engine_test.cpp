@@ -230,6 +230,74 @@ TEST_F(EngineTest, no_run_begins_during_a_shortage) {
   EXPECT_EQ(look(id).state, RunState::succeeded);
 }
 
+TEST_F(EngineTest, no_run_begins_when_the_cost_of_the_day_is_used_up_and_running_ones_continue) {
+  add_agent("a");
+  std::int64_t cost = 100;
+  decide_ = [&](const domain::WorkOrder&) {
+    Script script{.takes = 5s, .outcome = {}};
+    script.outcome.kind = OutcomeKind::succeeded;
+    script.outcome.usage.cost_micros = cost;
+    return script;
+  };
+  start(10, [](EngineOptions& options) { options.cost_micros_per_day = 100; });
+  const std::string first = submit("a");
+  sim_.advance(3s);
+  const std::string beside = submit("a");
+  sim_.advance(4s);
+  EXPECT_EQ(look(first).state, RunState::succeeded);
+  ASSERT_TRUE(engine_->shortage()) << "all of it is used";
+  EXPECT_EQ(*engine_->shortage(),
+            (domain::Shortage{.kind = domain::Shortage::Kind::cost_per_day, .amount = 100, .bound = 100}));
+  cost = 10;
+  const std::string next = submit("a");
+  sim_.advance(1min);
+  EXPECT_EQ(look(beside).state, RunState::succeeded);
+  EXPECT_EQ(look(next).state, RunState::queued);
+  EXPECT_EQ(engine_->shortage()->amount, 200);
+  engine_->set_cost_per_day(201);
+  sim_.advance(6s);
+  EXPECT_EQ(look(next).state, RunState::succeeded) << "there was something left";
+  const std::string last = submit("a");
+  sim_.advance(1min);
+  EXPECT_EQ(look(last).state, RunState::queued);
+  sim_.advance(24h);
+  EXPECT_EQ(look(last).state, RunState::succeeded) << "another day";
+  EXPECT_FALSE(engine_->shortage());
+}
+
+TEST_F(EngineTest, an_engine_for_one_run_obeys_the_cost_of_the_day) {
+  add_agent("a");
+  get(store_.define({registry_["a"].entry}));
+  const std::string before = submit("a"), wanted = submit("a");
+  const store::NodeNumber node = get(store_.enrol("test"));
+  const std::vector<store::Claim> claims = get(store_.claim(node, "a", 1, before));
+  ASSERT_EQ(claims.size(), 1U);
+  get(store_.report(node, claims[0].run, claims[0].fence, {.tokens = 0, .cost_micros = 7}));
+  start(1, [&](EngineOptions& options) {
+    options.only = wanted;
+    options.only_agent = "a";
+    options.cost_micros_per_day = 7;
+  });
+  sim_.advance(10s);
+  EXPECT_EQ(begun_[wanted], 0U) << "not even at once";
+  EXPECT_EQ(look(wanted).state, RunState::queued);
+  EXPECT_EQ(engine_->shortage()->kind, domain::Shortage::Kind::cost_per_day);
+  engine_->set_cost_per_day({});
+  sim_.advance(3s);
+  EXPECT_EQ(look(wanted).state, RunState::succeeded);
+}
+
+TEST_F(EngineTest, use_is_reported_for_the_day_also_by_a_run_without_a_budget) {
+  add_agent("a");
+  decide_ = [](const domain::WorkOrder&) {
+    return Script{.takes = 1h, .outcome = {}, .uses = 50, .answers_after = 1s};
+  };
+  start(10, [](EngineOptions& options) { options.cost_micros_per_day = 1; });
+  submit("a");
+  sim_.advance(4s);
+  EXPECT_EQ(used(std::string(store::kToday)), 50) << "it runs for an hour yet";
+}
+
 TEST_F(EngineTest, an_engine_for_one_run_claims_no_other) {
   add_agent("a");
   get(store_.define({registry_["a"].entry}));

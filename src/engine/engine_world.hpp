@@ -178,8 +178,11 @@ class ScriptedWork final : public domain::Work {
     }
   }
   Task<> nap(Duration length) { co_await sleep_for(length); }
-  Task<> told() { co_await notification_.wait(notification_.count()); }
-  Task<> let_go() {  // checks again: a race begins its branches later
+  // Both check again: a race begins its branches later.
+  Task<> told() {
+    while (!ended_) co_await notification_.wait(notification_.count());
+  }
+  Task<> let_go() {
     while (holds_ > 0) co_await let_go_.wait(let_go_.count());
   }
 

@@ -28,13 +28,15 @@ struct Submission {
   std::string session, parent, key;
   std::optional<int> priority;  ///< absent: the agent's
   domain::BudgetSpec budget;
+  /// An id in the form of a run's: the submissions that name it share tokens and cost of `budget`. Empty: none.
+  std::string one_budget;
   std::optional<Duration> deadline;  ///< from now; of this and deadline_at the earlier counts
   std::optional<WallTime> deadline_at;
   Duration delay{};
   std::string driver, model, program;
   std::string directory;  ///< where it runs; empty: the checkout of the node that carries it
   std::string retry_of;
-  std::vector<domain::RunInput::BudgetAbove> budgets_above;  ///< of a retry whose parent has ended
+  std::vector<domain::RunInput::BudgetAbove> budgets_above;  ///< of a retry: those of the run before
   std::string trace;                                         ///< empty: a new one
   bool kept = false;                                         ///< only this process may carry it, as long as it lives
   bool parent_waits = false;  ///< `parent` keeps its permits until this run has ended: refused if it needs those

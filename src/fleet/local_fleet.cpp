@@ -346,7 +346,7 @@ Task<Result<FleetStatus>> LocalFleet::status() {
   status.version = options_.version;
   status.store = options_.store;
   status.queue_capacity = options_.queue_max;
-  status.cost_micros_per_day = options_.cost_micros_per_day;
+  status.cost_micros_per_day = cost_per_day();
   if (parts_.engine != nullptr) {
     status.phase = parts_.engine->phase();
     STINT_CO_TRY(status.pool, co_await health());
@@ -357,23 +357,16 @@ Task<Result<FleetStatus>> LocalFleet::status() {
   }
   STINT_CO_TRY(status.stats, co_await parts_.store.stats());
   STINT_CO_TRY(status.limits, co_await list_limits(Detail::summary));
-  STINT_CO_TRY(const store::Spent today, co_await spent_today());
-  status.cost_micros_today = today.cost_micros;
-  status.tokens_today = today.tokens;
+  std::vector<std::string> heads;
+  heads.emplace_back(store::kToday);
+  STINT_CO_TRY(const auto sums, co_await parts_.store.used(std::move(heads)));
+  status.cost_micros_today = std::max<std::int64_t>(0, sums.front().used.cost_micros);
+  status.tokens_today = std::max<std::int64_t>(0, sums.front().used.tokens);
   co_return status;
 }
 
-Task<Result<store::Spent>> LocalFleet::spent_today() {
-  const WallTime today = std::chrono::floor<std::chrono::days>(parts_.system.wall_now());
-  STINT_CO_TRY(const std::vector<store::Spent> all, co_await parts_.store.spent(today));
-  store::Spent sum;
-  for (const store::Spent& each : all) {
-    sum.day = std::max(sum.day, each.day);
-    sum.runs += each.runs;
-    sum.tokens += each.tokens;
-    sum.cost_micros += each.cost_micros;
-  }
-  co_return sum;
+std::optional<std::int64_t> LocalFleet::cost_per_day() const {
+  return parts_.engine == nullptr ? options_.cost_micros_per_day : parts_.engine->cost_per_day();
 }
 
 Phase LocalFleet::phase() const { return parts_.engine == nullptr ? Phase::stopped : parts_.engine->phase(); }

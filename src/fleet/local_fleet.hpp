@@ -25,8 +25,8 @@ class LocalFleet final : public Fleet {
   struct Options {
     std::string version, store;
     std::uint64_t queue_max = 200;
-    bool cluster = false;  ///< limits in the store are counted over several hosts
-    std::optional<std::int64_t> cost_micros_per_day;
+    bool cluster = false;                             ///< limits in the store are counted over several hosts
+    std::optional<std::int64_t> cost_micros_per_day;  ///< without an engine, which has its own
     /// Limits of this host, which are not in the store. Both functions read files and run in a blocking pool.
     std::function<Task<Result<std::vector<LimitView>>>()> host_limits;
     /// False: the host has no limit with that name.
@@ -54,8 +54,6 @@ class LocalFleet final : public Fleet {
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<FleetStatus>> status() override;
   Task<Result<FleetHealth>> health() override;
-  /// Cost and tokens of all nodes since midnight (UTC, by the store's clock).
-  Task<Result<store::Spent>> spent_today();
   [[nodiscard]] Phase phase() const override;
   [[nodiscard]] std::string why_unready() const override;
   Task<Result<FleetHealth>> scale(ScaleRequest scale) override;
@@ -68,7 +66,8 @@ class LocalFleet final : public Fleet {
   /// Whether the run will neither begin nor go on in this daemon, because it is draining.
   [[nodiscard]] bool is_leaving(const std::string& run) const;
   Task<Result<>> check_parent_waits(const Submission& submission);
-  Task<Result<BudgetsAbove>> bound_by_parent(Submission& submission);
+  Task<Result<BudgetsAbove>> bound_by_others(Submission& submission);
+  Task<Result<domain::RunInput::BudgetAbove>> shared_budget(const Submission& submission);
   Task<Result<>> bound_by(Submission& submission, const BudgetsAbove& above);
   [[nodiscard]] BudgetsAbove budgets_of(const RunView& parent) const;
   Task<Result<>> place_below(const RunView& before, Submission& submission);
@@ -92,6 +91,7 @@ class LocalFleet final : public Fleet {
   Task<Result<>> name_causes(std::vector<domain::WaitReason>& reasons);
   void add_reasons_of_attempt(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
   void add_reasons_of_queue(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
+  [[nodiscard]] std::optional<std::int64_t> cost_per_day() const;
   [[nodiscard]] RunView view(store::Run run) const;
   void tell(std::string_view id, events::Changes::Kind kind = events::Changes::Kind::any);
 

@@ -312,6 +312,103 @@ TEST_F(EngineTest, no_attempt_begins_when_the_shared_budget_is_used_up) {
   EXPECT_EQ(look(head).state, RunState::running);
 }
 
+TEST_F(EngineTest, an_attempt_begins_with_what_is_left_of_the_tightest_budget) {
+  add_agent("head", OnCrash::rerun);
+  add_agent("child", OnCrash::rerun);
+  registry_["head"].budget.tokens = 100;
+  registry_["child"].budget.tokens = 70;
+  std::optional<std::int64_t> left;
+  decide_ = [&](const domain::WorkOrder& order) {
+    if (order.agent == "child") left = order.left.tokens;
+    Script script{.takes = 1min, .outcome = {}, .uses = order.agent == "head" ? 40 : 0, .answers_after = 5s};
+    script.outcome.kind = OutcomeKind::succeeded;
+    return script;
+  };
+  start();
+  LocalFleet fleet(
+      {sim_, store_, run_codec_, system_, [this]() -> const AgentRegistry& { return registry_; }, engine_.get()}, {});
+  const std::string head = submit("head");
+  sim_.advance(1s);
+  std::vector<Submission> submissions(1);
+  submissions[0].agent = "child";
+  submissions[0].parent = head;
+  submissions[0].budget.tokens = 70;
+  submissions[0].delay = 10s;
+  ASSERT_TRUE(get(fleet.submit(std::move(submissions))).front());
+  sim_.advance(15s);
+  EXPECT_EQ(left, 60) << "its own is 70, but its parent has used 40 of 100 since it was submitted";
+}
+
+TEST_F(EngineTest, submissions_that_name_one_budget_share_it) {
+  add_agent("a", OnCrash::rerun);
+  decide_ = [](const domain::WorkOrder&) {
+    Script script{.takes = 5s, .outcome = {}, .uses = 40};
+    script.outcome.kind = OutcomeKind::succeeded;
+    return script;
+  };
+  start(3);
+  LocalFleet fleet(
+      {sim_, store_, run_codec_, system_, [this]() -> const AgentRegistry& { return registry_; }, engine_.get()}, {});
+  const auto ask = [&](std::size_t count, const std::string& budget, std::optional<std::int64_t> tokens) {
+    std::vector<Submission> submissions(count);
+    for (Submission& submission : submissions) {
+      submission.agent = "a";
+      submission.one_budget = budget;
+      submission.budget.tokens = tokens;
+    }
+    return get(fleet.submit(std::move(submissions)));
+  };
+  const std::string shared = "gggggggggggg";
+  const auto lines = ask(6, shared, 100);
+  const std::string stranger = submit("a");
+  sim_.advance(20s);  // three use 40 each, which is too much
+  for (const auto& line : lines) {
+    ASSERT_TRUE(line);
+    EXPECT_EQ(look(line->id).state, RunState::expired) << look(line->id).error;
+    EXPECT_NE(look(line->id).error.find(shared), std::string::npos) << look(line->id).error;
+  }
+  std::size_t begun = 0;
+  for (const auto& line : lines) begun += begun_[line->id];
+  EXPECT_EQ(begun, 3U) << "for the others nothing was left";
+  EXPECT_EQ(used(shared), 120) << "over it by what one attempt used between two reports";
+  EXPECT_EQ(look(stranger).state, RunState::succeeded);
+  const auto late = ask(1, shared, 100).front();
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), Errc::exhausted);
+  EXPECT_EQ(ask(1, "no id", 100).front().error().code(), Errc::invalid);
+  EXPECT_EQ(ask(1, "hhhhhhhhhhhh", {}).front().error().code(), Errc::invalid) << "a budget of what?";
+  EXPECT_EQ(ask(1, stranger, 100).front().error().code(), Errc::invalid) << "it is a run's";
+  bool repeated = true;
+  auto repeat = [&]() -> Task<> { repeated = (co_await fleet.retry(lines.front()->id)).has_value(); };
+  scope_.spawn(repeat());
+  sim_.advance(1s);
+  EXPECT_FALSE(repeated) << "it would be paid from the same budget";
+}
+
+TEST_F(EngineTest, runs_that_share_a_budget_may_use_all_of_it) {
+  add_agent("a", OnCrash::rerun);
+  decide_ = [](const domain::WorkOrder&) {
+    Script script{.takes = 5s, .outcome = {}, .uses = 40};
+    script.outcome.kind = OutcomeKind::succeeded;
+    return script;
+  };
+  start(2);
+  LocalFleet fleet(
+      {sim_, store_, run_codec_, system_, [this]() -> const AgentRegistry& { return registry_; }, engine_.get()}, {});
+  std::vector<Submission> submissions(3);
+  for (Submission& submission : submissions) {
+    submission.agent = "a";
+    submission.one_budget = "gggggggggggg";
+    submission.budget.tokens = 80;
+  }
+  const auto lines = get(fleet.submit(std::move(submissions)));
+  sim_.advance(1min);
+  EXPECT_EQ(look(lines[0]->id).state, RunState::succeeded);
+  EXPECT_EQ(look(lines[1]->id).state, RunState::succeeded);
+  EXPECT_EQ(look(lines[2]->id).state, RunState::expired);
+  EXPECT_EQ(begun_[lines[2]->id], 0U);
+}
+
 TEST_F(EngineTest, a_brief_shortage_of_the_host_uses_no_attempt) {
   add_agent("a", OnCrash::doubt);
   registry_["a"].budget.attempts = 1;

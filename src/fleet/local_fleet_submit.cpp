@@ -4,6 +4,7 @@
 #include "agent/template.hpp"
 #include "agent/text.hpp"
 #include "domain/bounds.hpp"
+#include "domain/budget_core.hpp"
 #include "domain/budget_rule.hpp"
 #include "domain/run_id.hpp"
 #include "domain/trace.hpp"
@@ -128,7 +129,7 @@ Result<store::NewRun> LocalFleet::prepare(Submission&& submission, BudgetsAbove 
   if (const auto driver = spec.refused_drivers.find(submission.driver); driver != spec.refused_drivers.end()) {
     return fail(driver->second);
   }
-  STINT_CHECK(check_budget(submission, spec, options_.cost_micros_per_day.has_value()));
+  STINT_CHECK(check_budget(submission, spec, cost_per_day().has_value()));
   if (submission.words.empty()) {
     STINT_TRY(input.args, agent::check_arguments(spec.agent, std::move(submission.args)));
   } else {
@@ -166,14 +167,38 @@ Result<store::NewRun> LocalFleet::prepare(Submission&& submission, BudgetsAbove 
   return run;
 }
 
-/// A child draws on its parent's budget: limits the submission to what is left of it.
-Task<Result<LocalFleet::BudgetsAbove>> LocalFleet::bound_by_parent(Submission& submission) {
-  STINT_CO_TRY(const RunView parent, co_await must_find(submission.parent));
-  submission.parent = parent.run.id;  // the full id; the caller may have sent a prefix
-  if (submission.trace.empty()) submission.trace = parent.input.trace;
-  BudgetsAbove above = budgets_of(parent);
+/// Returns all budgets but its own that the run draws on, and limits it to what is left of the tightest of them.
+Task<Result<LocalFleet::BudgetsAbove>> LocalFleet::bound_by_others(Submission& submission) {
+  BudgetsAbove above;
+  if (!submission.parent.empty()) {
+    STINT_CO_TRY(const RunView parent, co_await must_find(submission.parent));
+    submission.parent = parent.run.id;  // the full id; the caller may have sent a prefix
+    if (submission.trace.empty()) submission.trace = parent.input.trace;
+    above = budgets_of(parent);
+  }
+  for (const auto& each : submission.budgets_above) {
+    const bool known = std::ranges::find(above, each.run, &domain::RunInput::BudgetAbove::run) != above.end();
+    if (!known) above.push_back(each);
+  }
+  if (!submission.one_budget.empty()) {
+    STINT_CO_TRY(auto shared, co_await shared_budget(submission));
+    above.push_back(std::move(shared));
+  }
   STINT_CO_CHECK(co_await bound_by(submission, above));
   co_return above;
+}
+
+/// A caller names a budget of its own. The id of a run is refused: the caller could use up what others were given.
+Task<Result<domain::RunInput::BudgetAbove>> LocalFleet::shared_budget(const Submission& submission) {
+  const std::string& id = submission.one_budget;
+  const auto shared = domain::shared_part(submission.budget);
+  if (!domain::is_run_id(id)) {
+    co_return fail(Errc::invalid, "'one_budget' is 12 of the characters a-z and 2-7, drawn at random");
+  }
+  if (!shared) co_return fail(Errc::invalid, "'one_budget' needs tokens or cost in 'budget': that is what is shared");
+  STINT_CO_TRY(const auto run, co_await parts_.store.find(id));
+  if (run) co_return fail(Errc::invalid, "'one_budget' is the id of a run: draw another");
+  co_return domain::RunInput::BudgetAbove{id, *shared};
 }
 
 /// The budgets on which children of the run draw.
@@ -182,32 +207,24 @@ LocalFleet::BudgetsAbove LocalFleet::budgets_of(const RunView& parent) const {
   const auto spec = parts_.registry().find(parent.run.agent);
   domain::BudgetSpec own = parent.input.budget;
   if (spec != parts_.registry().end()) own = own.or_else(spec->second.budget);
-  if (own.tokens || own.cost_micros) {
-    above.push_back({parent.run.id, {.tokens = own.tokens, .cost_micros = own.cost_micros}});
-  }
+  if (const auto shared = domain::shared_part(own)) above.push_back({parent.run.id, *shared});
   return above;
 }
 
 Task<Result<>> LocalFleet::bound_by(Submission& submission, const BudgetsAbove& above) {
+  if (above.empty()) co_return Result<>();
   std::vector<std::string> heads;
   for (const auto& each : above) heads.push_back(each.run);
-  std::vector<store::FamilyUse> sums;
-  if (!heads.empty()) {
-    STINT_CO_TRY(sums, co_await parts_.store.used(std::move(heads)));
-  }
+  STINT_CO_TRY(const std::vector<store::FamilyUse> sums, co_await parts_.store.used(std::move(heads)));
   for (std::size_t i = 0; i < above.size(); ++i) {
-    const domain::BudgetSpec& budget = above[i].budget;
-    if (budget.tokens) {
-      const std::int64_t left = *budget.tokens - sums[i].used.tokens;
-      submission.budget.tokens = std::min(submission.budget.tokens.value_or(left), left);
+    if (const auto resource = domain::used_up(above[i].budget, sums[i].used)) {
+      co_return fail(Errc::exhausted, "nothing is left of the " + std::string(to_string(*resource)) +
+                                          " in the budget of '" + above[i].run + "', on which this run would draw");
     }
-    if (budget.cost_micros) {
-      const std::int64_t left = *budget.cost_micros - sums[i].used.cost_micros;
-      submission.budget.cost_micros = std::min(submission.budget.cost_micros.value_or(left), left);
-    }
+    submission.budget = domain::tighter(submission.budget, domain::left(above[i].budget, sums[i].used));
   }
-  const bool spent = submission.budget.tokens.value_or(1) <= 0 || submission.budget.cost_micros.value_or(1) <= 0;
-  if (spent) co_return fail(Errc::exhausted, "the budget of the parent run is used up");
+  const auto own = domain::shared_part(submission.budget);
+  if (own && domain::used_up(*own)) co_return fail(Errc::exhausted, "the budget is 0: the run could not use anything");
   co_return Result<>();
 }
 
@@ -280,8 +297,7 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
         continue;
       }
     }
-    Result<BudgetsAbove> above = submission.budgets_above;
-    if (!submission.parent.empty()) above = co_await bound_by_parent(submission);
+    Result<BudgetsAbove> above = co_await bound_by_others(submission);
     const bool has_key = !submission.key.empty();  // then it may have to be compared with an earlier submission
     Result<store::NewRun> run = !above    ? Result<store::NewRun>(fail(std::move(above).error()))
                                 : has_key ? prepare(Submission(submission), std::move(*above))
@@ -355,16 +371,13 @@ bool LocalFleet::is_same(const RunView& known, const Submission& submission) con
          input->driver == known.input.driver && input->model == known.input.model && run->session == known.run.session;
 }
 
-/// The retry of a child draws on the same budgets: it is a child again while its parent runs, else it gets no more than
-/// its ancestors left.
+/// The retry of a run draws on the same budgets; it is a child again while the run's parent runs.
 Task<Result<>> LocalFleet::place_below(const RunView& before, Submission& submission) {
-  if (!before.run.parent.empty()) {
-    STINT_CO_TRY(const auto parent, co_await find(before.run.parent));
-    if (parent && parent->run.state == RunState::running) submission.parent = parent->run.id;
-  }
-  if (!submission.parent.empty() || before.input.budgets_above.empty()) co_return Result<>();
   submission.budgets_above = before.input.budgets_above;
-  co_return co_await bound_by(submission, submission.budgets_above);
+  if (before.run.parent.empty()) co_return Result<>();
+  STINT_CO_TRY(const auto parent, co_await find(before.run.parent));
+  if (parent && parent->run.state == RunState::running) submission.parent = parent->run.id;
+  co_return Result<>();
 }
 
 Task<Result<Submitted>> LocalFleet::retry(std::string id) {

@@ -59,6 +59,7 @@ void OneRun::make_node(const std::string& agent) {
   options.engine.survivors_every = Duration::zero();
   options.engine.retention = parts_.snapshot->checkout.settings.retention;
   options.engine.prune_every = kPruneEvery;
+  options.engine.cost_micros_per_day = parts_.snapshot->checkout.settings.cost_micros_per_day;
   if (options_.lasting_lease) options.engine.lease = Duration::max();
   options.planner.program = options_.program;
   options.driver.mask = std::move(options_.mask);

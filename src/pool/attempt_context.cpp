@@ -18,7 +18,7 @@ void AttemptContext::publish(const domain::WorkUpdate& update) {
   Carried& carried = parts_.carried;
   carried.usage = carried.before ? carried.before->usage : Usage();
   carried.usage += update.usage;
-  end_if_used_up(carried, parts_.budget);
+  end_if_exceeded(carried, parts_.budget);
   used_.notify();
 }
 

@@ -1,5 +1,7 @@
 #include "pool/family.hpp"
 
+#include "domain/budget_core.hpp"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -8,44 +10,33 @@ namespace stint::pool {
 namespace {
 
 store::Use use_of_attempt(const Carried& carried) {
-  const Usage before = carried.before ? carried.before->usage : Usage();
-  return {.tokens = carried.usage.tokens() - before.tokens(),
-          .cost_micros = carried.usage.cost_micros - before.cost_micros};
+  return domain::use_of(carried.usage) - (carried.before ? domain::use_of(carried.before->usage) : store::Use());
 }
 
-void end_family(const CarriedRuns& all, const std::string& head, const std::string& budget) {
+std::string exceeded_text(Resource resource) {
+  const std::string name = resource == Resource::tokens ? "token" : std::string(to_string(resource));
+  return "the " + name + " budget is used up";
+}
+
+void end_family(const CarriedRuns& all, const std::string& head, Resource resource) {
   for (const auto& [key, carried] : all.all()) {
     const bool draws =
         std::ranges::find(carried->budgets, head, &domain::RunInput::BudgetAbove::run) != carried->budgets.end();
     if (!draws || carried->is_stopped()) continue;
-    carried->stop(Carried::Stop::expired,
-                  carried->id == head
-                      ? "the " + budget + " budget is used up, together with the runs below it"
-                      : "the " + budget + " budget that run '" + head + "' shares with the runs below it is used up");
+    const std::string whose = carried->id == head ? ", together with the runs below it"
+                                                  : ", which all runs that draw on '" + head + "' share";
+    carried->stop(Carried::Stop::expired, exceeded_text(resource) + whose);
   }
 }
 
 }  // namespace
 
-std::string exceeded_budget(const store::Use& used, const domain::BudgetSpec& budget) {
-  if (budget.tokens && used.tokens > *budget.tokens) return "token";
-  if (budget.cost_micros && used.cost_micros > *budget.cost_micros) return "cost";
-  return {};
+void end_if_exceeded(Carried& carried, const domain::BudgetSpec& budget) {
+  const auto resource = domain::exceeded(budget, domain::use_of(carried.usage));
+  if (resource && !carried.is_stopped()) carried.stop(Carried::Stop::expired, exceeded_text(*resource));
 }
 
-bool is_spent(const store::Use& used, const domain::BudgetSpec& budget) noexcept {
-  return (budget.tokens && used.tokens >= *budget.tokens) ||
-         (budget.cost_micros && used.cost_micros >= *budget.cost_micros);
-}
-
-void end_if_used_up(Carried& carried, const domain::BudgetSpec& budget) {
-  const std::string exceeded =
-      exceeded_budget({.tokens = carried.usage.tokens(), .cost_micros = carried.usage.cost_micros}, budget);
-  if (exceeded.empty() || carried.is_stopped()) return;
-  carried.stop(Carried::Stop::expired, "the " + exceeded + " budget is used up");
-}
-
-Task<std::string> why_budget_is_spent(store::Store& store, const Carried& carried) {
+Task<std::string> tighten_to_shared(store::Store& store, const Carried& carried, domain::BudgetSpec& left) {
   std::vector<std::string> heads;
   for (const auto& above : carried.budgets) {
     const bool untouched = above.run == carried.id && carried.fence <= 1;  // its first attempt has used nothing yet
@@ -56,9 +47,11 @@ Task<std::string> why_budget_is_spent(store::Store& store, const Carried& carrie
   if (!sums) co_return "";
   for (const auto& above : carried.budgets) {
     const auto sum = std::ranges::find(*sums, above.run, &store::FamilyUse::head);
-    if (sum != sums->end() && is_spent(sum->used, above.budget)) {
-      co_return "the budget that run '" + above.run + "' shares with the runs below it is used up";
+    if (sum == sums->end()) continue;
+    if (domain::used_up(above.budget, sum->used)) {
+      co_return "the budget of '" + above.run + "', which several runs share, is used up";
     }
+    left = domain::tighter(left, domain::left(above.budget, sum->used));
   }
   co_return "";
 }
@@ -74,8 +67,8 @@ Task<> watch_family(store::Store& store, const CarriedRuns& all, const Carried& 
     for (const auto& above : carried.budgets) {
       const auto sum = std::ranges::find(**sums, above.run, &store::FamilyUse::head);
       if (sum == (*sums)->end()) continue;
-      const std::string exceeded = exceeded_budget(sum->used, above.budget);
-      if (!exceeded.empty()) end_family(all, above.run, exceeded);
+      const auto resource = domain::exceeded(above.budget, sum->used);
+      if (resource) end_family(all, above.run, *resource);
     }
   }
 }

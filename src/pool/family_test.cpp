@@ -8,17 +8,6 @@ namespace {
 constexpr const char* kHead = "aaaaaaaaaaaa";
 constexpr const char* kChild = "bbbbbbbbbbbb";
 
-TEST(Budget, is_spent_at_its_bound_and_exceeded_above_it) {
-  const domain::BudgetSpec budget{.tokens = 100, .cost_micros = 5};
-  EXPECT_EQ(exceeded_budget({.tokens = 100, .cost_micros = 5}, budget), "");
-  EXPECT_EQ(exceeded_budget({.tokens = 101, .cost_micros = 0}, budget), "token");
-  EXPECT_EQ(exceeded_budget({.tokens = 0, .cost_micros = 6}, budget), "cost");
-  EXPECT_TRUE(is_spent({.tokens = 100, .cost_micros = 0}, budget));
-  EXPECT_TRUE(is_spent({.tokens = 0, .cost_micros = 5}, budget));
-  EXPECT_FALSE(is_spent({.tokens = 99, .cost_micros = 4}, budget));
-  EXPECT_EQ(exceeded_budget({.tokens = 1 << 30, .cost_micros = 1 << 30}, {}), "");
-}
-
 class FamilyTest : public PoolWorld {
  protected:
   ~FamilyTest() override { stop(); }
@@ -42,10 +31,10 @@ TEST_F(FamilyTest, own_usage_above_the_budget_ends_the_attempt) {
   submit(kHead);
   Carried* const carried = take({});
   carried->usage.out = 100;
-  end_if_used_up(*carried, tokens(100));
+  end_if_exceeded(*carried, tokens(100));
   EXPECT_FALSE(carried->is_stopped());
   carried->usage.out = 101;
-  end_if_used_up(*carried, tokens(100));
+  end_if_exceeded(*carried, tokens(100));
   EXPECT_EQ(carried->stopped(), Carried::Stop::expired);
   EXPECT_EQ(carried->stop_text(), "the token budget is used up");
 }
@@ -85,15 +74,21 @@ TEST_F(FamilyTest, nothing_begins_on_a_budget_that_other_runs_have_used_up) {
   Carried* const parent = take({});
   submit(kChild, domain::OnCrash::rerun, "0", {kHead});
   Carried* const child = take({{kHead, tokens(100)}});
+  domain::BudgetSpec left;
   const auto why = [&] {
     std::string answer = "?";
-    auto body = [&]() -> Task<> { answer = co_await why_budget_is_spent(store_, *child); };
+    left = {.tokens = 60, .cost_micros = 7};
+    auto body = [&]() -> Task<> { answer = co_await tighten_to_shared(store_, *child, left); };
     scope_.spawn(body());
     sim_.advance(1s);
     return answer;
   };
+  (void)get(store_.report(node_, parent->run, parent->fence, {.tokens = 30, .cost_micros = 0}));
+  EXPECT_EQ(why(), "");
+  EXPECT_EQ(left, (domain::BudgetSpec{.tokens = 60, .cost_micros = 7})) << "its own is tighter";
   (void)get(store_.report(node_, parent->run, parent->fence, {.tokens = 99, .cost_micros = 0}));
   EXPECT_EQ(why(), "");
+  EXPECT_EQ(left, (domain::BudgetSpec{.tokens = 1, .cost_micros = 7})) << "that of its parent is";
   (void)get(store_.report(node_, parent->run, parent->fence, {.tokens = 100, .cost_micros = 0}));
   EXPECT_NE(why().find(kHead), std::string::npos);
 }

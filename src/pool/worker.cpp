@@ -1,5 +1,6 @@
 #include "pool/worker.hpp"
 
+#include "domain/budget_core.hpp"
 #include "pool/attempt_context.hpp"
 #include "pool/family.hpp"
 #include "pool/recorder.hpp"
@@ -28,8 +29,6 @@ namespace {
 
 using domain::RunState;
 using domain::Settle;
-
-constexpr std::uint32_t kAttemptsDefault = 3;
 
 std::unique_ptr<domain::WorkReport> not_begun(OutcomeKind kind, std::string message) {
   auto report = std::make_unique<domain::WorkReport>();
@@ -81,11 +80,11 @@ Task<Worker::Report> Worker::prepare(Assignment& assignment, Carried& carried, O
   }
   Result<Order> made = order_of(assignment, carried);
   if (!made) co_return not_begun(made.error());
+  order = std::move(*made);
   if (!carried.budgets.empty()) {
-    const std::string spent = co_await why_budget_is_spent(parts_.store, carried);
+    const std::string spent = co_await tighten_to_shared(parts_.store, carried, order->left);
     if (!spent.empty()) co_return not_begun(OutcomeKind::over_budget, spent);
   }
-  order = std::move(*made);
   if (const Result<> assigned = assign_permits(assignment, carried, *order); !assigned) {
     co_return not_begun(assigned.error());
   }
@@ -105,11 +104,10 @@ Result<Worker::Order> Worker::order_of(Assignment& assignment, Carried& carried)
   assignment.budget = order->input.budget.or_else(assignment.budget);
   order->budget = assignment.budget;
   carried.budgets = order->input.budgets_above;
-  if (assignment.budget.tokens || assignment.budget.cost_micros) {
-    carried.budgets.push_back({carried.id, assignment.budget});
-  }
+  if (const auto shared = domain::shared_part(assignment.budget)) carried.budgets.push_back({carried.id, *shared});
   order->after_loss = assignment.claim.lost > 0;
   if (carried.before) order->usage_before = carried.before->usage;
+  order->left = domain::left(order->budget, domain::use_of(order->usage_before));
   if (carried.before && carried.before->resumes) {
     order->conversation = carried.before->conversation;
     order->conversation_may_not_exist = carried.conversation_may_not_exist;
@@ -178,7 +176,8 @@ Task<Result<Worker::Report>> Worker::run_work(const Assignment& assignment, Carr
   auto body = [&](Scope& scope) -> Task<Result<Report>> {
     Carried::Reachable reachable(carried, work, recorder);
     scope.spawn(recorder.run());
-    if (!carried.budgets.empty()) scope.spawn(watch_family(parts_.store, carried_, carried, used));
+    const bool reports = !carried.budgets.empty() || assignment.reports_use;
+    if (reports) scope.spawn(watch_family(parts_.store, carried_, carried, used));
     if (assignment.claim.left) scope.spawn(end_at(carried, scope.executor().now() + *assignment.claim.left));
     Result<Report> report = co_await work.run();
     reachable.work_has_ended();
@@ -206,8 +205,7 @@ domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carri
   const Outcome& outcome = report.outcome;
   domain::VerdictFacts facts;
   facts.number = carried.attempt;
-  facts.attempts_max = static_cast<std::uint32_t>(
-      std::clamp<std::int64_t>(assignment.budget.attempts.value_or(kAttemptsDefault), 1, 1000));
+  facts.attempts_max = domain::attempts_of(assignment.budget);
   facts.tools_used = report.tools_used;
   facts.on_crash = assignment.on_crash;
   facts.wall_now = parts_.system.wall_now();

@@ -31,6 +31,7 @@ struct Assignment {
   domain::BudgetSpec budget;  ///< of the agent, with all defaults applied
   BackoffRange backoff;       ///< between attempts
   domain::OnCrash on_crash = domain::OnCrash::doubt;
+  bool reports_use = false;                      ///< also if no budget of its own bounds it: the day has one
   std::unique_ptr<domain::HeldPermits> permits;  ///< null: none needed
   std::unique_ptr<Carried> carried;
 };

@@ -119,12 +119,8 @@ Result<domain::Invocation> invocation_of(const Snapshot& snapshot, const domain:
   if (agent.turns_max) invocation.turns_max = static_cast<int>(*agent.turns_max);
   invocation.tools = agent.tool_names;
   invocation.tools_denied = agent.tool_names_denied;
-  if (order.budget.tokens) {
-    invocation.tokens_max = std::max<std::int64_t>(0, *order.budget.tokens - order.usage_before.tokens());
-  }
-  if (order.budget.cost_micros) {
-    invocation.cost_micros_max = std::max<std::int64_t>(0, *order.budget.cost_micros - order.usage_before.cost_micros);
-  }
+  if (order.left.tokens) invocation.tokens_max = std::max<std::int64_t>(0, *order.left.tokens);
+  if (order.left.cost_micros) invocation.cost_micros_max = std::max<std::int64_t>(0, *order.left.cost_micros);
   invocation.new_conversation = order.new_conversation;
   if (order.conversation.empty()) return invocation;
   invocation.conversation = order.conversation;

@@ -1,6 +1,7 @@
 #include "project/snapshot.hpp"
 
 #include "agent/trust.hpp"
+#include "domain/budget_core.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +13,7 @@ namespace {
 using domain::DriverDescriptor;
 using domain::OnCrash;
 
-constexpr std::size_t kGoneMax = 1000;        // agents without a file; runs of further ones wait for their file
-constexpr std::uint32_t kAttemptsMax = 1000;  // of the store; the engine enforces the run's own budget
+constexpr std::size_t kGoneMax = 1000;  // agents without a file; runs of further ones wait for their file
 
 std::string account_of(const domain::Agent& agent, const DriverDescriptor& driver, const agent::Settings& settings) {
   const auto model = settings.models.find(agent.model);
@@ -63,7 +63,7 @@ class AgentReader {
     spec.agent.driver = &driver;
     spec.entry.name = agent.name;
     spec.entry.queued_max = settings.pool.queue;
-    spec.entry.attempts_max = kAttemptsMax;
+    spec.entry.attempts_max = domain::kAttemptsMax;  // the worker counts them, by the run's own budget
     if (agent.retry.base) spec.backoff.base = *agent.retry.base;
     if (agent.retry.cap) spec.backoff.cap = *agent.retry.cap;
     spec.account = account_of(agent, driver, settings);

@@ -124,6 +124,34 @@ TEST_P(StoreTest, a_sum_outlives_the_runs_of_its_family) {
   EXPECT_EQ(used(head), Use()) << "the sum is deleted with the last of its runs";
 }
 
+TEST_P(StoreTest, a_budget_that_no_run_has_is_shared_by_those_that_draw_on_it) {
+  define("a");
+  const NodeNumber node = enrol();
+  const std::string shared = "gggggggggggg";
+  const auto drawing = [&](NewRun& run) { run.draws_on = {shared}; };
+  EXPECT_EQ(used(shared), Use());
+  const std::string first = submit("a", drawing), second = submit("a", drawing), stranger = submit("a");
+  const Claim one = claim_named(node, first);
+  EXPECT_EQ(report(node, one, 3), (Sums{{shared, {3, 0}}, {first, {3, 0}}}));
+  const std::string child = submit_below(first, {shared, first});
+  settle(node, claim_named(node, child), Settle::succeeded, using_up(10, 1));
+  settle(node, claim_named(node, stranger), Settle::succeeded, using_up(1000));
+  settle(node, claim_named(node, second), Settle::succeeded, using_up(5, 1));
+  settle(node, one, Settle::succeeded, using_up(4));
+  EXPECT_EQ(get(store().used({shared, first})), (Sums{{shared, {19, 2}}, {first, {14, 1}}}));
+  EXPECT_FALSE(get(store().find(shared))) << "it is no run";
+  const std::string late = submit("a", drawing);
+  world().advance(10s);
+  get(store().beat(node));
+  EXPECT_EQ(get(store().prune(-1s, 100)), 4U);
+  EXPECT_EQ(used(shared), (Use{19, 2})) << "one that draws on it is left";
+  get(store().cancel(late));
+  world().advance(10s);
+  get(store().beat(node));
+  EXPECT_EQ(get(store().prune(-1s, 100)), 1U);
+  EXPECT_EQ(used(shared), Use()) << "with the last of its runs the sum is gone";
+}
+
 TEST_P(StoreTest, many_settled_at_once_are_all_counted) {
   define("a", [](AgentEntry& agent) { agent.queued_max = 10'000; });
   const NodeNumber node = enrol();

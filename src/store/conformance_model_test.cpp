@@ -16,6 +16,7 @@ using domain::RunState;
 using domain::Settle;
 
 constexpr int kSteps = 250;
+const std::string kShared = "gggggggggggg", kOtherShared = "hhhhhhhhhhhh";  // budgets that no run has
 
 /// The comparable part: without times, which each store has of its own.
 std::string describe(const store::Run& run) {
@@ -126,7 +127,7 @@ class Side {
     Filter all;
     all.most = 10'000;
     std::vector<std::string> found;
-    std::vector<std::string> heads;
+    std::vector<std::string> heads{kShared, kOtherShared, std::string(kToday)};
     for (const store::Run& one : run(store_.list(all)).value()) {
       found.push_back(describe(one));
       heads.push_back(one.id);
@@ -237,6 +238,8 @@ class Pair {
     if (!run.parent.empty()) {  // a child draws on what its parent draws on, and usually on its parent
       run.draws_on = draws_on_[run.parent];
       if (below(3) > 0) run.draws_on.push_back(run.parent);
+    } else if (below(4) == 0) {  // on a budget that no run has
+      run.draws_on.push_back(below(2) == 0 ? kShared : kOtherShared);
     }
     run.priority = static_cast<int>(below(3)) - 1;
     if (below(6) == 0) run.delay = 5s;

@@ -4,7 +4,7 @@
 // 2. The oldest unfinished run of a session is its head, and no other run of it is ready: promote() follows every
 //    end.
 // 3. Every change by an owner is checked against node, fence and state.
-// 4. Use that is added to a run is added to each of its families in the same step: count_use() does both.
+// 4. Use that is added to a run is added to each of its families and to the day in the same step, by count_use().
 // 5. Times are the store's, except deadlines; only returned values are converted to wall time (ledger_time.cpp).
 #include "store/ledger.hpp"
 

@@ -121,8 +121,9 @@ class Ledger {
   Result<> check_session(const std::string& session, const RunRow& parent);
   Result<> join_family(const std::string& head, RunNumber run);
   Result<> load_families(const std::vector<FamilyUse>& sums, RunNumber run);
-  /// `so_far` is the total of the attempt: adds the difference to the run and its families.
-  Result<> count_use(RunRow& row, const Use& so_far);
+  /// `so_far` is the total of the attempt: adds the difference to the run, its families and the day. `settled`: how
+  /// many attempts that ends, 0 or 1.
+  Result<> count_use(RunRow& row, const Use& so_far, std::int64_t settled);
 
   Rows& rows_;
   const domain::System& system_;

@@ -1,4 +1,5 @@
 // Members of Ledger: record what the owner of a run reports, and its settlement.
+#include "domain/budget_core.hpp"
 #include "store/ledger.hpp"
 #include "store/moments.hpp"
 
@@ -45,7 +46,7 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
   facts.lost = run.lost;
   facts.lost_max = agent->entry.lost_max;
   STINT_TRY(const std::optional<Duration> left, time_left(row));
-  facts.expires_first = left && *left <= again - at;
+  facts.expires_first = domain::used_up({.time = left}, {.time = again - at}).has_value();
   facts.deadline_first =
       park && settlement.park_for && run.deadline && *run.deadline <= later(clock_.wall(), *settlement.park_for);
   const RunState next = domain::after_settle(facts);
@@ -77,10 +78,8 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
 Result<std::optional<RunState>> Ledger::settle(NodeNumber node, Settlement&& settlement) {
   STINT_TRY(std::optional<RunRow> row, find_owned(node, settlement.run, settlement.fence));
   if (!row) return std::nullopt;
-  const Use used{.tokens = settlement.tokens, .cost_micros = settlement.cost_micros};
-  STINT_CHECK(count_use(*row, used));
+  STINT_CHECK(count_use(*row, {.tokens = settlement.tokens, .cost_micros = settlement.cost_micros}, 1));
   row->reported = {};
-  STINT_CHECK(rows_.add_spent(row->agent, clock_.wall(), used));
   STINT_TRY(const RunState state, settle_row(*row, std::move(settlement)));
   return state;
 }

@@ -8,11 +8,11 @@ namespace stint::store {
 Result<> Ledger::join_family(const std::string& head, RunNumber run) {
   STINT_TRY(std::optional<FamilyRow> family, rows_.family(head));
   if (!family) {
-    STINT_TRY(const std::optional<RunRow> first, rows_.run(head));
-    if (!first) return {};
-    const Use used{.tokens = first->run.tokens, .cost_micros = first->run.cost_micros};
+    STINT_TRY(const std::optional<RunRow> first, rows_.run(head));  // none: the budget is no run's
+    Use used;
+    if (first) used = {.tokens = first->run.tokens, .cost_micros = first->run.cost_micros};
     STINT_TRY(family, rows_.make_family({.head = head, .used = used}));
-    STINT_CHECK(rows_.join(family->number, first->run.number));
+    if (first) STINT_CHECK(rows_.join(family->number, first->run.number));
   }
   return rows_.join(family->number, run);
 }
@@ -29,10 +29,13 @@ Result<> Ledger::load_families(const std::vector<FamilyUse>& sums, RunNumber run
   return {};
 }
 
-Result<> Ledger::count_use(RunRow& row, const Use& so_far) {
+Result<> Ledger::count_use(RunRow& row, const Use& so_far, std::int64_t settled) {
   const Use more{.tokens = so_far.tokens - row.reported.tokens,
                  .cost_micros = so_far.cost_micros - row.reported.cost_micros};
-  if (more == Use()) return {};
+  const bool unused = more == Use();
+  if (unused && settled == 0) return {};
+  STINT_CHECK(rows_.add_day_use(row.agent, clock_.wall(), more + Use{.attempts = settled}));
+  if (unused) return {};
   row.reported = so_far;
   row.run.tokens += more.tokens;
   row.run.cost_micros += more.cost_micros;
@@ -46,7 +49,7 @@ Result<std::optional<std::vector<FamilyUse>>> Ledger::report(NodeNumber node, Ru
   STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
   if (!row) return std::nullopt;
   if (so_far != row->reported) {
-    STINT_CHECK(count_use(*row, so_far));
+    STINT_CHECK(count_use(*row, so_far, 0));
     STINT_CHECK(rows_.put(*row));
   }
   std::vector<FamilyUse> sums;
@@ -63,6 +66,10 @@ Result<std::vector<FamilyUse>> Ledger::used(const std::vector<std::string>& head
   std::vector<FamilyUse> sums;
   for (const std::string& head : heads) {
     FamilyUse& sum = sums.emplace_back(FamilyUse{.head = head, .used = {}});
+    if (head == kToday) {
+      STINT_TRY(sum.used, rows_.used_on(clock_.wall()));
+      continue;
+    }
     STINT_TRY(const std::optional<FamilyRow> family, rows_.family(head));
     if (family) {
       sum.used = family->sum.used;

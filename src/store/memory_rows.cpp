@@ -433,12 +433,21 @@ Result<> MemoryRows::add_event(EventRow&& event) {
   return {};
 }
 
-Result<> MemoryRows::add_spent(AgentNumber agent, WallTime now, const Use& use) {
+Result<> MemoryRows::add_day_use(AgentNumber agent, WallTime now, const Use& more) {
   Spent& spent = spent_[{std::chrono::floor<std::chrono::days>(now), agent}];
-  ++spent.runs;
-  spent.tokens += use.tokens;
-  spent.cost_micros += use.cost_micros;
+  spent.runs += more.attempts;
+  spent.tokens += more.tokens;
+  spent.cost_micros += more.cost_micros;
   return {};
+}
+
+Result<Use> MemoryRows::used_on(WallTime day) {
+  const auto date = std::chrono::floor<std::chrono::days>(day);
+  Use sum;
+  for (auto at = spent_.lower_bound({date, 0}); at != spent_.end() && at->first.first == date; ++at) {
+    sum += {.tokens = at->second.tokens, .cost_micros = at->second.cost_micros};
+  }
+  return sum;
 }
 
 Result<> MemoryRows::add_output(RunNumber run, std::string_view text) {

@@ -61,7 +61,8 @@ class MemoryRows final : public Rows {
   Result<std::string> input(RunNumber run) override;
   Result<> put_result(RunNumber run, std::string result) override;
   Result<> add_event(EventRow&& event) override;
-  Result<> add_spent(AgentNumber agent, WallTime now, const Use& use) override;
+  Result<> add_day_use(AgentNumber agent, WallTime now, const Use& more) override;
+  Result<Use> used_on(WallTime day) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
   Result<> put_output(RunNumber run, const Output& output) override;
   Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) override;

@@ -186,7 +186,9 @@ class Rows {
   virtual Result<std::string> input(RunNumber run) = 0;
   virtual Result<> put_result(RunNumber run, std::string result) = 0;
   virtual Result<> add_event(EventRow&& event) = 0;
-  virtual Result<> add_spent(AgentNumber agent, WallTime now, const Use& use) = 0;
+  /// What the day's sum grows by, with the attempts that were settled.
+  virtual Result<> add_day_use(AgentNumber agent, WallTime now, const Use& more) = 0;
+  virtual Result<Use> used_on(WallTime day) = 0;
   virtual Result<> add_output(RunNumber run, std::string_view text) = 0;
   virtual Result<> put_output(RunNumber run, const Output& output) = 0;  ///< the run must have none
   virtual Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) = 0;

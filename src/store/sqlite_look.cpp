@@ -271,6 +271,15 @@ Result<std::vector<QueueState>> SqliteRows::queues() {
   return found;
 }
 
+Result<Use> SqliteRows::used_on(WallTime day) {
+  Query query(database_, query::used_on);
+  query.bind(1, day_of(day));
+  Use sum;
+  if (query.next()) sum = {.tokens = query.number(0), .cost_micros = query.number(1)};
+  STINT_CHECK(query.end());
+  return sum;
+}
+
 Result<std::vector<Spent>> SqliteRows::spent(WallTime since) {
   Query query(database_, query::spent);
   query.bind(1, day_of(since));

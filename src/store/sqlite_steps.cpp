@@ -33,11 +33,11 @@ Result<> SqliteRows::write_events(std::size_t from, std::size_t count) {
   return query.run();
 }
 
-Result<> SqliteRows::add_spent(AgentNumber agent, WallTime now, const Use& use) {
+Result<> SqliteRows::add_day_use(AgentNumber agent, WallTime now, const Use& more) {
   Spent& spent = spent_[{std::chrono::floor<std::chrono::days>(now), agent}];
-  ++spent.runs;
-  spent.tokens += use.tokens;
-  spent.cost_micros += use.cost_micros;
+  spent.runs += more.attempts;
+  spent.tokens += more.tokens;
+  spent.cost_micros += more.cost_micros;
   return {};
 }
 

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "domain/agent_entry.hpp"
+#include "domain/budget_core.hpp"
 #include "domain/run_state.hpp"
 #include "domain/system.hpp"
 #include "stint/error.hpp"
@@ -37,6 +38,7 @@ using NodeNumber = std::int64_t;
 
 using domain::AgentEntry;
 using domain::LimitUse;
+using domain::Use;  ///< tokens and cost
 
 struct NewRun {
   std::string id;  ///< made by the caller, so that it can repeat a submit whose answer was lost
@@ -55,25 +57,23 @@ struct NewRun {
   /// Only this node may claim the run as long as it is alive: the submitter carries the run itself. None: any node
   /// may. Not transferred to another store.
   std::optional<NodeNumber> kept_for;
-  /// Ids of the ancestors on whose token or cost budgets it draws: its use is added to the sum of each.
+  /// The heads on whose token or cost budgets it draws: ids of runs above it, or of a budget that several runs share,
+  /// which no run has. Its use is added to the sum of each.
   std::vector<std::string> draws_on;
   std::string input;  ///< JSON; the store does not parse it
 };
-/// Tokens and cost of one attempt, one run or one family.
-struct Use {
-  std::int64_t tokens = 0, cost_micros = 0;
-
-  friend bool operator==(const Use&, const Use&) = default;
-};
-/// The use of a family: of the run that heads it and of all runs that draw on its budget, since the first of them was
-/// submitted. Includes the use of forgotten runs and what running attempts have reported. Kept until the last run of
-/// the family is forgotten.
+/// The sum of a head: of a run and all runs that draw on its budget, since the first of them was submitted; of runs
+/// that share a budget without such a run, since the first of them; or of all runs on a day. One rule for all: reported
+/// use counts at once, the settlement replaces it, and use that was reported before its owner died stays. Includes the
+/// use of forgotten runs. A family's sum is kept until its last run is forgotten, that of a day for good.
 struct FamilyUse {
-  std::string head;  ///< id
+  std::string head;  ///< id of a run, or of a shared budget; or kToday
   Use used;
 
   friend bool operator==(const FamilyUse&, const FamilyUse&) = default;
 };
+/// The head of the day that it is now: in UTC, by the store's clock. No id of a run looks like it.
+inline constexpr std::string_view kToday = "today";
 struct Accepted {
   std::string id;
   bool created = true;  ///< false: a run with this id or key existed already
@@ -222,11 +222,12 @@ struct QueueState {
   std::string agent;
   std::uint64_t queued = 0, queued_max = 0;
 };
-/// The use of an agent's attempts that were settled on one day. Excludes attempts whose owner died.
+/// The use of an agent's attempts on one day, by the rule of FamilyUse: the parts of that day's sum. A difference
+/// between a report and its settlement counts on the day of the settlement.
 struct Spent {
   std::string day;  ///< in UTC, by the store's clock: 2026-11-15
   std::string agent;
-  std::int64_t runs = 0;  ///< attempts
+  std::int64_t runs = 0;  ///< attempts that were settled on that day
   std::int64_t tokens = 0, cost_micros = 0;
 };
 /// The schema version of the store.
@@ -337,8 +338,7 @@ class Store {
   virtual Task<Result<std::vector<Run>>> list(Filter filter) = 0;     ///< newest first
   /// The runs with this idempotency key: of one agent, or of all if `agent` is empty. With input and result.
   virtual Task<Result<std::vector<Run>>> with_key(std::string agent, std::string key) = 0;
-  /// The use of each family, in the order of `heads`. A run on which no other draws: its own use. An unknown run:
-  /// zero.
+  /// The sum of each head, in their order. A run on which no other draws: its own use. An unknown head: zero.
   virtual Task<Result<std::vector<FamilyUse>>> used(std::vector<std::string> heads) = 0;
   virtual Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) = 0;
   /// Empty cursor: from the beginning. kFeedNow: an empty page that ends at the newest event.

@@ -448,6 +448,7 @@ std::string submit_to_json(const engine::Submission& submission) {
   }
   if (submission.priority) object["priority"] = *submission.priority;
   if (json::object budget = budget_value(submission.budget); !budget.empty()) object["budget"] = std::move(budget);
+  put("one_budget", submission.one_budget);
   if (submission.deadline) object["deadline_ms"] = to_ms(*submission.deadline);
   if (submission.deadline_at) object["deadline"] = time_text(*submission.deadline_at);
   if (submission.delay > Duration::zero()) object["delay_ms"] = to_ms(submission.delay);

@@ -119,7 +119,7 @@ Result<domain::ArgumentValues> read_arguments(std::string_view text) {
 Result<SubmitRequest> read_submit(std::string_view body) {
   STINT_TRY(const json::object object, parse_strictly(body, NumbersAsText::in_args));
   STINT_CHECK(only(object, {"agent", "args", "words", "prompt", "session", "parent", "priority", "budget", "deadline",
-                            "deadline_ms", "delay_ms", "driver", "model", "wait", "parent_waits"}));
+                            "deadline_ms", "delay_ms", "driver", "model", "wait", "parent_waits", "one_budget"}));
   SubmitRequest request;
   engine::Submission& submission = request.submission;
   STINT_TRY(submission.agent, text_field(object, "agent"));
@@ -128,6 +128,7 @@ Result<SubmitRequest> read_submit(std::string_view body) {
   STINT_TRY(submission.parent, text_field(object, "parent"));
   STINT_TRY(submission.driver, text_field(object, "driver"));
   STINT_TRY(submission.model, text_field(object, "model"));
+  STINT_TRY(submission.one_budget, text_field(object, "one_budget"));
   STINT_CHECK(read_arguments_of(object, submission));
   STINT_TRY(const json::value* const budget, field(object, "budget"));
   if (budget != nullptr) {

@@ -260,8 +260,10 @@ TEST(FleetJson, a_submission_arrives_as_it_was_sent) {
   submission.delay = 6s;
   submission.driver = "codex";
   submission.model = "m";
+  submission.one_budget = "gggggggggggg";
   const auto read = read_submit(submit_to_json(submission));
   ASSERT_TRUE(read) << read.error().describe();
+  EXPECT_EQ(read->submission.one_budget, submission.one_budget);
   EXPECT_EQ(read->submission.agent, "review");
   EXPECT_EQ(read->submission.words, submission.words);
   EXPECT_EQ(read->submission.session, "s");

@@ -290,6 +290,22 @@ class StandIn(Case):
         status, events = self.run_json(*self.play())
         self.assertEqual(status, 0, events[-1])
 
+    def test_without_a_daemon_too_nothing_begins_when_the_cost_of_the_day_is_used_up(self):
+        write(f"{self.project}/stint.toml", "[budget]\ncost_per_day = 0.01\n")
+        self.trust()
+        status, events = self.run_json(*self.play())
+        self.assertEqual(status, 0, events[-1])
+        self.assertGreaterEqual(events[-1]["usage"]["cost_micros"], 10_000)
+        os.remove(f"{self.b.home}/report")
+        second = self.start(*self.play(), "--json")
+        self.assertEqual(json.loads(second.stdout.readline())["event"], "enqueued")
+        event = json.loads(second.stdout.readline())
+        self.assertEqual(event["event"], "waiting", event)
+        self.assertRegex(event["why"], "the fleet has spent .* today")
+        second.send_signal(signal.SIGINT)
+        second.wait(20)
+        self.assertFalse(os.path.exists(f"{self.b.home}/report"), "nothing was started")
+
     def test_a_token_budget_is_passed_to_codex_which_enforces_it(self):
         self.trust()
         status, events = self.run_json(*self.driven_by("codex", "budget_reached", "--tokens", "12000", exit=1))

@@ -477,12 +477,12 @@ class Cost(daemon_support.Case):
         words = [daemon_support.STINT, "submit", "paid", "--each", "-", "--wait", "--one-budget"]
         done = subprocess.run([*words, "--cost", "0.15"], cwd=self.project, env=self.b.env, input=lines, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 4, done.stderr)
-        self.assertIn("the cost budget of all runs is used up; cancelling the remaining runs", done.stderr)
+        self.assertRegex(done.stderr, "budget of '[a-z2-7]{12}', (which several runs share|on which this run would draw)")
         states = [run["state"] for run in d.get("/v1/runs?limit=100")["runs"]]
-        self.assertEqual(len(states), 40)
-        self.assertEqual(states.count("succeeded") + states.count("cancelled"), 40, states)
-        self.assertIn(states.count("succeeded"), range(2, 12), "each costs 0.097 and takes a second and a half")
-        for wrong in (["--cost", "1"], ["--each", "-", "--cost", "1"], ["--each", "-", "--wait"]):
+        self.assertIn(len(states), range(10, 41), "when nothing is left, a line may be refused")
+        self.assertEqual(states.count("succeeded") + states.count("expired"), len(states), states)
+        self.assertIn(states.count("succeeded"), range(1, 12), "each costs 0.097 and takes a second and a half")
+        for wrong in (["--cost", "1"], ["--each", "-", "--wait"]):
             self.stint("submit", "paid", "--one-budget", *wrong, status=2)
 
     def test_the_daily_cost_budget_stops_new_runs(self):

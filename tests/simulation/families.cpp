@@ -119,6 +119,7 @@ void Families::submit_member() {
   submission.budget.time = kTimeBudget;
   if (world_.chance(0.8)) submission.parent = world_.some_live_run();
   if (world_.chance(submission.parent.empty() ? 0.8 : 0.3)) submission.budget.tokens = 20 + world_.random()() % 200;
+  if (submission.parent.empty() && world_.chance(0.4)) share_budget(submission);
   if (world_.chance(0.4)) submission.session = "family" + std::to_string(world_.random()() % kSessions);
   if (world_.chance(0.3)) {  // that of a run above it
     for (auto above = members_.find(submission.parent); above != members_.end();
@@ -139,11 +140,19 @@ void Families::submit_member() {
                       " above it holds");
   }
   world_.add_run(asked.id, asked.agent, asked.session);
-  members_[asked.id] = {.parent = asked.parent, .session = asked.session};
+  members_[asked.id] = {.parent = asked.parent + asked.one_budget, .session = asked.session};
+  if (!asked.one_budget.empty()) budgets_[asked.one_budget].tokens = kSharedTokens;
   // The budget that was accepted, which may be less than the requested one.
   const auto run = world_.ask(world_.store().find(asked.id));
   const std::optional<std::int64_t> tokens = kept((*run)->input).budget.tokens;
   if (tokens) budgets_[asked.id].tokens = *tokens;
+}
+
+/// The same one for some submissions, then another.
+void Families::share_budget(engine::Submission& submission) {
+  if (shared_.empty() || world_.chance(0.2)) shared_ = domain::new_run_id(world_.system());
+  submission.one_budget = shared_;
+  submission.budget.tokens = kSharedTokens;
 }
 
 void Families::submit_keyed() {
@@ -185,7 +194,22 @@ void Families::change_definition() {
 
 // ---- the end -------------------------------------------------------------------------------------------------------
 
+/// Nothing is forgotten here: what all runs used is what was used on all days.
+void Families::check_days() {
+  store::Filter all;
+  all.most = 1'000'000;
+  const auto runs = world_.ask(world_.store().list(all));
+  const auto days = world_.ask(world_.store().spent(WallTime()));
+  std::int64_t by_run = 0, by_day = 0;
+  for (const store::Run& run : *runs) by_run += run.tokens;
+  for (const store::Spent& day : *days) by_day += day.tokens;
+  if (by_run != by_day) {
+    world_.find_fault("the days have " + std::to_string(by_day) + " tokens, the runs " + std::to_string(by_run));
+  }
+}
+
 void Families::check_end() {
+  check_days();
   std::map<std::string, std::int64_t> seen;  // by head: the usage in the store of the runs that draw on it
   for (const auto& [id, member] : members_) {
     const auto run = world_.ask(world_.store().find(id));

@@ -45,6 +45,7 @@ class Families {
   static constexpr Duration kBetweenReports = std::chrono::milliseconds(1100);
   static constexpr std::int64_t kUseBetweenReports = kUseMax * (kBetweenReports / kStepLeast + 1);
 
+  static constexpr std::int64_t kSharedTokens = 300;
   static constexpr Duration kTimeBudget = std::chrono::minutes(20);
 
   explicit Families(World& world);
@@ -80,6 +81,8 @@ class Families {
   };
 
   void submit_member();
+  void share_budget(engine::Submission& submission);
+  void check_days();
   void submit_keyed();
   void change_definition();
   /// A run that is above a child of `parent` and holds the session; empty: none.
@@ -92,8 +95,9 @@ class Families {
   project::AgentRegistry registry_;  // of the submitters
   std::unique_ptr<fleet::LocalFleet> fleet_;
   std::vector<domain::RunInput> inputs_;
-  std::map<std::string, Budget> budgets_;  // by the run that has it
-  std::map<std::string, Member> members_;  // all runs that were submitted here
+  std::map<std::string, Budget> budgets_;  // by the run that has it, or the id that submissions share
+  std::map<std::string, Member> members_;  // all runs that were submitted here; their parent may be a shared budget
+  std::string shared_;                     // the budget that submissions share now
   std::map<std::pair<std::string, std::string>, Keyed> keys_;
 };
 

@@ -100,9 +100,12 @@ DECLARE v_run bigint := must_find(p_id); BEGIN
 
 CREATE FUNCTION used(p_heads text[]) RETURNS TABLE (head text, tokens bigint, cost_micros bigint)
 LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
-  SELECT h.head, coalesce(f.tokens, r.tokens, 0), coalesce(f.cost_micros, r.cost_micros, 0)
-  FROM unnest(p_heads) WITH ORDINALITY h (head, at) LEFT JOIN family f ON f.head = h.head
-    LEFT JOIN run_name n ON n.public_id = h.head LEFT JOIN run r ON r.run_id = n.run_id ORDER BY h.at $$;
+  SELECT h.head, coalesce(d.tokens, f.tokens, r.tokens, 0), coalesce(d.cost_micros, f.cost_micros, r.cost_micros, 0)
+  FROM (SELECT (wall() AT TIME ZONE 'UTC')::date AS today) t CROSS JOIN unnest(p_heads) WITH ORDINALITY h (head, at)
+    LEFT JOIN family f ON f.head = h.head
+    LEFT JOIN run_name n ON n.public_id = h.head LEFT JOIN run r ON r.run_id = n.run_id
+    LEFT JOIN LATERAL (SELECT sum(s.tokens)::bigint AS tokens, sum(s.cost_micros)::bigint AS cost_micros FROM spent s
+      WHERE h.head = 'today' AND s.day = t.today) d ON true ORDER BY h.at $$;
 
 CREATE FUNCTION spent(p_since_ms bigint) RETURNS TABLE (day text, agent text, runs bigint, tokens bigint, cost_micros bigint)
 LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$

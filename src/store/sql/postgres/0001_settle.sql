@@ -102,7 +102,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
       JOIN agent a USING (agent_id)
     WHERE r.owned ORDER BY r.run_id, i.at),
   decided AS MATERIALIZED (
-    SELECT d.run_id, d.lost, d.agent_id, d.tokens, d.cost, coalesce(d.tokens - d.reported_tokens, 0) AS more_tokens,
+    SELECT d.run_id, d.lost, d.agent_id, coalesce(d.tokens - d.reported_tokens, 0) AS more_tokens,
       coalesce(d.cost - d.reported_micros, 0) AS more_cost, d.at, d.settle, d.error, d.result, d.park_on, d.until, d.again,
       next_state(d.settle, d.stop, d.unsafe, d.on_crash, d.attempt, d.attempts_max, d.lost, d.lost_max,
         coalesce(time_left(d.deadline, d.budget_until, w, t) <= to_ms(d.again) - to_ms(t), false),
@@ -129,7 +129,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
       ON CONFLICT (run_id) DO UPDATE SET body = excluded.body),
   counted AS (
     INSERT INTO spent AS s (day, agent_id, node_id, runs, tokens, cost_micros)
-      SELECT (w AT TIME ZONE 'UTC')::date, n.agent_id, p_node, count(*), sum(n.tokens)::bigint, sum(n.cost)::bigint
+      SELECT (w AT TIME ZONE 'UTC')::date, n.agent_id, p_node, count(*), sum(n.more_tokens)::bigint, sum(n.more_cost)::bigint
       FROM decided n WHERE n.settle <> 'lost' GROUP BY n.agent_id ORDER BY n.agent_id
       ON CONFLICT (day, agent_id, node_id) DO UPDATE SET runs = s.runs + excluded.runs,
         tokens = s.tokens + excluded.tokens, cost_micros = s.cost_micros + excluded.cost_micros)
@@ -167,6 +167,10 @@ DECLARE r run; v_tokens bigint; v_micros bigint; BEGIN
   IF v_tokens <> 0 OR v_micros <> 0 THEN
     UPDATE run u SET tokens = u.tokens + v_tokens, cost_micros = u.cost_micros + v_micros, reported_tokens = p_tokens,
         reported_micros = p_cost_micros WHERE u.run_id = p_run;
+    INSERT INTO spent AS s (day, agent_id, node_id, runs, tokens, cost_micros)
+      VALUES ((wall() AT TIME ZONE 'UTC')::date, r.agent_id, p_node, 0, v_tokens, v_micros)
+      ON CONFLICT (day, agent_id, node_id) DO UPDATE SET tokens = s.tokens + excluded.tokens,
+        cost_micros = s.cost_micros + excluded.cost_micros;
     PERFORM add_use(ARRAY[p_run], ARRAY[v_tokens], ARRAY[v_micros]);
   END IF;
   RETURN QUERY SELECT f.head, f.tokens, f.cost_micros FROM family_run m JOIN family f USING (family_id) WHERE m.run_id = p_run

@@ -140,12 +140,14 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_r
     RETURN NEXT;
   END LOOP; END $$;
 
--- A child of the head starts a family and holds a share lock on the head, so the head's use cannot change meanwhile.
--- The parent of a run belongs to all families that the run joins, so none of them is deleted now.
+-- A child of the head starts a family and holds a share lock on the head, so the head's use cannot change meanwhile. A head that is
+-- not a run is a shared budget, of which nothing was used before. The parent of a run belongs to all families of runs that the run joins, so
+-- none of them is deleted now.
 CREATE FUNCTION join_families(p_run bigint, p_heads text[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
   WITH made AS (
-    INSERT INTO family (head, tokens, cost_micros) SELECT r.public_id, r.tokens, r.cost_micros
-      FROM run_name n JOIN run r USING (run_id) WHERE n.public_id = ANY (p_heads) ORDER BY r.public_id ON CONFLICT DO NOTHING
+    INSERT INTO family (head, tokens, cost_micros) SELECT h.head, coalesce(r.tokens, 0), coalesce(r.cost_micros, 0)
+      FROM unnest(p_heads) h (head) LEFT JOIN run_name n ON n.public_id = h.head LEFT JOIN run r USING (run_id)
+      ORDER BY h.head ON CONFLICT DO NOTHING
       RETURNING family_id, head)
   INSERT INTO family_run (run_id, family_id) SELECT n.run_id, m.family_id FROM made m JOIN run_name n ON n.public_id = m.head;
   INSERT INTO family_run (run_id, family_id) SELECT p_run, f.family_id FROM family f WHERE f.head = ANY (p_heads)

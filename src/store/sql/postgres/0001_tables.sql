@@ -118,14 +118,14 @@ CREATE TABLE run_result (run_id bigint PRIMARY KEY, body text NOT NULL);
 CREATE TABLE output (run_id bigint PRIMARY KEY, bytes bigint NOT NULL, last_word bigint) WITH (fillfactor = 50);
 CREATE TABLE output_chunk (run_id bigint NOT NULL, at bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (run_id, at));
 
--- What attempts used, by day in UTC and agent. Each node has its own rows, so that no settle waits for another's; old
--- rows are merged into one of node 0: see prune().
+-- What attempts used, by day in UTC and agent: the rows of a day are its sum. Each node has its own rows, so that no settle waits for
+-- another's; old rows are merged into one of node 0: see prune().
 CREATE TABLE spent (
   day date NOT NULL, agent_id int NOT NULL, node_id bigint NOT NULL, runs bigint NOT NULL, tokens bigint NOT NULL,
   cost_micros bigint NOT NULL, PRIMARY KEY (day, agent_id, node_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
--- The use of a run and all runs that draw on its budget. Kept until the last of them is deleted; the head is one of
--- them. Few runs have a family.
+-- The use of a run and all runs that draw on its budget, or of runs that share a budget of no run. Kept until the last of them is
+-- deleted. Few runs have a family.
 CREATE TABLE family (
   family_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, head text COLLATE "C" UNIQUE NOT NULL, tokens bigint NOT NULL,
   cost_micros bigint NOT NULL

@@ -97,13 +97,13 @@ CREATE TABLE run_result (run_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
 CREATE TABLE output (run_id INTEGER PRIMARY KEY, bytes INT NOT NULL) STRICT;
 CREATE TABLE output_chunk (run_id INT NOT NULL, at INT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run_id, at)) STRICT;
 
--- What attempts used, by agent and day in UTC.
+-- What attempts used, by agent and day in UTC: the rows of a day are its sum.
 CREATE TABLE spent (
   day TEXT NOT NULL, agent_id INT NOT NULL, runs INT NOT NULL, tokens INT NOT NULL, cost_micros INT NOT NULL,
   PRIMARY KEY (day, agent_id)) STRICT, WITHOUT ROWID;
 
--- The use of a run and all runs that draw on its budget. Kept until the last of them is deleted; the head is one of
--- them. Few runs have a family.
+-- The use of a run and all runs that draw on its budget, or of runs that share a budget of no run. Kept until the last of them is
+-- deleted. Few runs have a family.
 CREATE TABLE family (
   family_id INTEGER PRIMARY KEY AUTOINCREMENT, head TEXT UNIQUE NOT NULL, tokens INT NOT NULL, cost_micros INT NOT NULL) STRICT;
 CREATE TABLE family_run (run_id INT NOT NULL, family_id INT NOT NULL, PRIMARY KEY (run_id, family_id)) STRICT, WITHOUT ROWID;

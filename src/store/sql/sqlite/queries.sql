@@ -207,6 +207,8 @@ INSERT OR FAIL INTO event (run_id, seq, fence, node_id, cause, state, hold, erro
 -- name: add_spent
 INSERT INTO spent (day, agent_id, runs, tokens, cost_micros) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, tokens = tokens + excluded.tokens, cost_micros = cost_micros + excluded.cost_micros;
+-- name: used_on
+SELECT coalesce(sum(tokens), 0), coalesce(sum(cost_micros), 0) FROM spent WHERE day = ?1;
 -- name: spent
 SELECT s.day, a.name, s.runs, s.tokens, s.cost_micros FROM spent s JOIN agent a USING (agent_id) WHERE s.day >= ?1 ORDER BY s.day, a.name;
 

@@ -229,7 +229,7 @@ Task<> Daemon::reload() {
     co_return;
   }
   const auto before = std::exchange(snapshot_, *fresh);
-  engine_->set_cost_per_day(snapshot_->checkout.settings.cost_micros_per_day);
+  engine().set_cost_per_day(snapshot_->checkout.settings.cost_micros_per_day);
   for (const std::string& name : snapshot_->catalogue.broken) {
     if (snapshot_->registry.contains(name))
       log_.say(LogLevel::warning, "agent file has errors: keeping the agent as it was", {{"agent", name}});

@@ -130,10 +130,7 @@ TEST_P(StoreTest, what_a_node_reported_before_it_died_counts_once_for_the_run_an
 
 /// Whatever is reported, settled, lost or stale, and on whichever day.
 TEST_P(StoreTest, all_days_together_are_what_all_runs_used) {
-  define("a", [](AgentEntry& agent) {
-    agent.backoff_cap = Duration::zero();
-    agent.lost_max = 100;
-  });
+  define("a", [](AgentEntry& agent) { agent.lost_max = 100; });
   std::vector<std::string> ids;
   for (int i = 0; i < 4; ++i) {
     ids.push_back(submit("a", [](NewRun& run) { run.draws_on = {"gggggggggggg"}; }));

@@ -253,7 +253,7 @@ class Fleet(Repository):
         self.assertIn(f"an earlier run of its session has not ended: {first} is queued", self.stint("why", second))
         self.assertEqual([(each["behind"], each["behind_state"]) for each in self.ask("why", second)["reasons"] if each["reason"] == "session"], [(first, "queued")])
         late = self.submit("review", "3", "--delay", "2h")
-        self.assertIn("begin later, for 1h59m more", self.stint("why", late))
+        self.assertIn("delayed start, for 1h59m more", self.stint("why", late))
         self.stint("pause", "review", "--for", "10m")
         reasons = {each["reason"]: each for each in self.ask("why", first)["reasons"]}
         self.assertEqual(set(reasons), {"paused", "place"})

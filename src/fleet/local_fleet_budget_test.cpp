@@ -105,7 +105,7 @@ TEST_F(EngineTest, ends_the_work_when_the_tokens_are_used_up) {
   const std::string id = submit("a");
   sim_.advance(11s);
   EXPECT_EQ(look(id).state, RunState::expired);
-  EXPECT_NE(look(id).error.find("tokens"), std::string::npos) << look(id).error;
+  EXPECT_NE(look(id).error.find("token budget"), std::string::npos) << look(id).error;
   EXPECT_EQ(look(id).tokens, 101);
   EXPECT_EQ(alive_, 0);
 }
@@ -199,7 +199,7 @@ TEST_F(EngineTest, children_that_run_at_once_draw_on_one_budget) {
   sim_.advance(2s);  // the two others have used 40 each
   for (const std::string& id : {head, first->id, second->id, grandchild->id}) {
     EXPECT_EQ(look(id).state, RunState::expired) << look(id).error;
-    EXPECT_NE(look(id).error.find("tokens"), std::string::npos) << look(id).error;
+    EXPECT_NE(look(id).error.find("token budget"), std::string::npos) << look(id).error;
   }
   EXPECT_EQ(used(head), 120) << "over it by what one attempt used between two reports";
   sim_.advance(10s);
@@ -307,7 +307,7 @@ TEST_F(EngineTest, no_attempt_begins_when_the_shared_budget_is_used_up) {
   EXPECT_EQ(look(children[0]->id).state, RunState::succeeded);
   EXPECT_EQ(look(children[1]->id).state, RunState::succeeded);
   EXPECT_EQ(look(children[2]->id).state, RunState::expired);
-  EXPECT_NE(look(children[2]->id).error.find("nothing is left"), std::string::npos) << look(children[2]->id).error;
+  EXPECT_NE(look(children[2]->id).error.find("is used up"), std::string::npos) << look(children[2]->id).error;
   EXPECT_EQ(begun_[children[2]->id], 0U);
   EXPECT_EQ(look(head).state, RunState::running);
 }

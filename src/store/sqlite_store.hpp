@@ -3,7 +3,8 @@
 /// (sqlite_changes.hpp) uses neither: an idle process wakes none of them. The store accepts nothing while its files
 /// are deleted or moved (sqlite_files.hpp).
 ///
-/// Files beside the database: `<file>.write-lock`, the write lock by which the writers of several processes take turns, and
+/// Files beside the database: `<file>.write-lock`, the write lock by which the writers of several processes take turns,
+/// and
 /// `<file>.nodes/`, the leases of their nodes. Not for network file systems.
 #pragma once
 

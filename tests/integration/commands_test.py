@@ -355,7 +355,7 @@ class Places(Case):
             self.assertIn("stint.db belongs to user 54321", done.stdout + done.stderr, words)
         serve = self.b.run("serve", "--listen", "127.0.0.1:0")
         self.assertEqual(serve.returncode, 1)
-        self.assertIn("is the token of user 54321's daemon", serve.stderr)
+        self.assertIn("is the token of the daemon of user 54321", serve.stderr)
 
     def test_a_port_in_use_is_named_and_the_default_falls_back(self):
         with socket.socket() as holder:
@@ -406,7 +406,7 @@ class Limits(Case):
         self.settings("[limits]\ngpu = 2\n")
         self.stint("limits", "gpu=5")
         said = self.stint("config", "limits.gpu").stdout
-        self.assertRegex(said, r"= 5 +by hand; `stint limits gpu --reset` ends that, and stint\.toml:2 says 2")
+        self.assertRegex(said, r"= 5 +by hand; `stint limits gpu --reset` ends that; stint\.toml:2 sets 2")
         shown = json.loads(self.stint("config", "limits.gpu", "--json").stdout)["settings"]
         self.assertIn("resized", json.dumps(shown))
         self.assertIn("2 held", self.stint("limits", "gpu", "--reset").stdout.replace("of ", ""))

@@ -464,7 +464,7 @@ class Edges(Case):
         self.assertEqual(b.run("with", "gpu", "--weight", "2", "--", "true").returncode, 0)
         out = b.run("with", "gpu=3", "--", "true")
         self.assertEqual(out.returncode, 125)
-        self.assertIn("gpu=3 asks for 3, but stint.toml:2 says 2", out.stderr)
+        self.assertIn("gpu=3 asks for 3, but stint.toml:2 sets 2", out.stderr)
 
     def test_an_unwritable_place_is_named_with_the_remedy(self):
         b = self.b

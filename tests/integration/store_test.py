@@ -190,7 +190,7 @@ class Store(unittest.TestCase):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([STINT, "store", "export"], cwd=self.folder, env=self.environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("is the disk full?", done.stderr)
+        self.assertIn("check the disk space", done.stderr)
 
     def test_running_runs_prevent_an_export(self):
         self.stint("import", self.write("given", export_of(20)))

@@ -119,7 +119,9 @@ class WorkContext {
   virtual void tell(const WorkNews& news) = 0;
   /// Before a call whose effects must not be repeated. Returns when the store knows that the effects of the attempt may
   /// be unknown: if this node dies from here on, the run is put in doubt. Calls nest. Fails if the store could not be
-  /// told, or the run was stopped or has another owner: then the call must not be made.
+  /// told, or the run was stopped or has another owner: then the call must not be made. If the work ends before
+  /// effects_known, the run is put in doubt, whatever the outcome: a work that is told to end within the call returns
+  /// without it, unless it learned what the call did.
   virtual Task<Result<>> effects_unknown() = 0;
   /// The outcome of that call is known. Fails if the store could not be told: a loss of this node then still puts the
   /// run in doubt, and nothing else is wrong.

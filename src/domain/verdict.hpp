@@ -39,6 +39,8 @@ struct Verdict {
 [[nodiscard]] Verdict judge(const Outcome& outcome, const VerdictFacts& facts);
 /// Of an attempt that was ended because its worker leaves: it costs the run nothing, if it may begin again.
 [[nodiscard]] Verdict judge_handed_back(const Outcome& outcome, const VerdictFacts& facts);
+/// Of one that ended within a call that must not be repeated: what that call did is unknown, whatever the outcome says.
+[[nodiscard]] Verdict judge_open_call(const Outcome& outcome);
 /// Of one that could not begin for want of what will be there again: it waits, and uses up no attempt.
 [[nodiscard]] Verdict judge_starved(const Outcome& outcome);
 

@@ -34,6 +34,16 @@ TEST(Verdict, nobody_knows_what_an_attempt_did_whose_end_was_not_seen) {
   EXPECT_TRUE(judge(outcome(OutcomeKind::in_doubt), facts(OnCrash::rerun)).in_doubt);
 }
 
+TEST(Verdict, what_ended_within_a_call_that_must_not_be_repeated_is_in_doubt_whatever_its_outcome) {
+  for (const OutcomeKind kind : {OutcomeKind::succeeded, OutcomeKind::cancelled, OutcomeKind::over_budget,
+                                 OutcomeKind::rate_limited, OutcomeKind::agent_error, OutcomeKind::crashed}) {
+    const Verdict verdict = judge_open_call(outcome(kind));
+    EXPECT_TRUE(verdict.in_doubt);
+    EXPECT_EQ(verdict.settle, Settle::retry) << "the settlement that a mark of unknown effects puts in doubt";
+    EXPECT_EQ(verdict.why, "why; it ended during a call that must not be repeated");
+  }
+}
+
 TEST(Verdict, a_crash_goes_where_the_agent_says) {
   Outcome crash = outcome(OutcomeKind::crashed);
   EXPECT_EQ(judge(crash, facts(OnCrash::rerun)).settle, Settle::retry);

@@ -18,9 +18,20 @@ Task<Result<bool>> EffectsMark::conversation_kept() {
 
 Task<Result<bool>> EffectsMark::begin_call() {
   if (carried_.is_stopped()) co_return false;
-  ++calls_;
+  // The call is not made unless the store knows of it: also not if the chain is stopped meanwhile.
+  struct Opening {
+    std::uint32_t& calls;
+    bool made = false;
+    explicit Opening(std::uint32_t& count) : calls(count) { ++calls; }
+    ~Opening() {
+      if (!made) --calls;
+    }
+    Opening(const Opening&) = delete;
+    Opening& operator=(const Opening&) = delete;
+  };
+  Opening opening(calls_);
   Result<bool> marked = co_await update(TimePoint::max());
-  if (!marked || !*marked) --calls_;  // it is not made
+  opening.made = marked && *marked;
   co_return marked;
 }
 

@@ -23,6 +23,9 @@ class EffectsMark {
   /// As far as is known, the store has it so.
   [[nodiscard]] bool is_unknown() const noexcept { return unknown_; }
 
+  /// A call was begun, and its end was not reported.
+  [[nodiscard]] bool has_open_call() const noexcept { return calls_ > 0; }
+
   // Each returns true when the store has what is true now, false if the run has another owner, was stopped meanwhile or
   // the time was up, and fails if the store refuses it for good.
   Task<Result<bool>> begin_without_conversation();

@@ -287,6 +287,62 @@ TEST_F(WorkerTest, a_node_that_dies_during_such_a_call_leaves_the_run_in_doubt) 
   EXPECT_EQ(look(kRun).state, RunState::in_doubt);
 }
 
+TEST_F(WorkerTest, a_cancel_within_such_a_call_ends_in_doubt) {
+  submit(kRun);
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    EXPECT_TRUE(co_await context.effects_unknown());
+    co_await sleep_for(1h);
+    co_return report(OutcomeKind::succeeded);
+  };
+  begin_to_carry();
+  sim_.advance(1s);
+  (void)get(store_.cancel(kRun));
+  worker_.find(kRun)->stop(Carried::Stop::cancelled, "by test");
+  wait();
+  const store::Run run = look(kRun);
+  EXPECT_EQ(run.state, RunState::in_doubt);
+  EXPECT_NE(run.error.find("by test"), std::string::npos) << run.error;
+  EXPECT_EQ(store_.marks, std::vector<bool>{true}) << "it was never marked as known";
+}
+
+TEST_F(WorkerTest, a_work_that_ends_within_such_a_call_is_in_doubt_whatever_its_outcome) {
+  for (const auto kind : {OutcomeKind::succeeded, OutcomeKind::agent_error, OutcomeKind::over_budget,
+                          OutcomeKind::rate_limited, OutcomeKind::crashed}) {
+    const std::string id = "aaaaaaaaaaa" + std::string(1, static_cast<char>('b' + static_cast<int>(kind)));
+    submit(id);
+    body_ = [kind](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+      EXPECT_TRUE(co_await context.effects_unknown());
+      co_return report(kind, "so it ended");
+    };
+    begin_to_carry(OnCrash::rerun);
+    wait();
+    EXPECT_EQ(look(id).state, RunState::in_doubt) << to_string(kind);
+  }
+}
+
+TEST_F(WorkerTest, a_work_that_fails_to_begin_within_such_a_call_is_in_doubt) {
+  submit(kRun);
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    EXPECT_TRUE(co_await context.effects_unknown());
+    co_return fail(Errc::unavailable, "after the call was made");
+  };
+  EXPECT_EQ(carry().state, RunState::in_doubt);
+}
+
+TEST_F(WorkerTest, a_hand_back_within_such_a_call_ends_in_doubt) {
+  submit(kRun);
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    EXPECT_TRUE(co_await context.effects_unknown());
+    co_await sleep_for(1h);
+    co_return report(OutcomeKind::succeeded);
+  };
+  begin_to_carry();
+  sim_.advance(1s);
+  worker_.find(kRun)->stop(Carried::Stop::handed_back, "the node leaves");
+  wait();
+  EXPECT_EQ(look(kRun).state, RunState::in_doubt);
+}
+
 TEST_F(WorkerTest, spans_are_recorded_with_their_usage) {
   submit(kRun);
   body_ = [](domain::WorkContext& context) {

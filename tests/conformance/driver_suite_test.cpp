@@ -34,6 +34,7 @@ class RecordingContext final : public domain::WorkContext {
     if (on_news) on_news(news);
   }
   Task<Result<>> effects_unknown() override {
+    if (refuses_effects) co_return fail(Errc::cancelled, "the store could not be told");
     ++unknown;
     co_return Result<>();
   }
@@ -53,7 +54,7 @@ class RecordingContext final : public domain::WorkContext {
   std::vector<domain::WorkNews> others;
   std::size_t count = 0, longest = 0;
   int unknown = 0;
-  bool over = false;
+  bool over = false, refuses_effects = false;
   std::function<void(const domain::WorkNews&)> on_news;
 
  private:
@@ -320,6 +321,31 @@ TEST_P(DriverSuite, a_tool_is_told_before_it_has_effects_and_reported) {
   EXPECT_GE(context_.count_of(Kind::tool), 1U);
   EXPECT_TRUE(report.tools_used);
   EXPECT_EQ(context_.unknown, 0) << "what became of it is known";
+}
+
+TEST_P(DriverSuite, effects_stay_unknown_if_it_ends_within_a_call_that_must_not_be_repeated) {
+  if (!abilities().marks_effects) GTEST_SKIP() << "it announces no effects";
+  begin(Scenario::hangs_in_tool);
+  context_.on_news = [&](const domain::WorkNews& news) {
+    if (news.kind != Kind::tool) return;
+    EXPECT_EQ(context_.unknown, 1) << "announced before the call is made";
+    work_->end(OutcomeKind::cancelled, "by the suite");
+  };
+  const auto report = this->report();
+  EXPECT_EQ(report.outcome.kind, OutcomeKind::cancelled) << "the worker puts the run in doubt, not the driver";
+  EXPECT_TRUE(report.tools_used);
+  EXPECT_EQ(context_.unknown, 1) << "what the call did is unknown";
+}
+
+TEST_P(DriverSuite, a_call_that_can_not_be_announced_is_not_made) {
+  if (!abilities().marks_effects) GTEST_SKIP() << "it announces no effects";
+  context_.refuses_effects = true;
+  begin(Scenario::uses_tool);
+  const auto report = this->report();
+  EXPECT_EQ(context_.count_of(Kind::tool), 0U);
+  EXPECT_FALSE(report.tools_used);
+  EXPECT_TRUE(report.begun) << "the model was called";
+  EXPECT_NE(report.outcome.kind, OutcomeKind::succeeded);
 }
 
 TEST_P(DriverSuite, without_a_tool_nothing_had_effects) {

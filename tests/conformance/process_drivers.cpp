@@ -107,7 +107,8 @@ class ClaudeSubject final : public ProcessSubject {
     switch (scenario) {
       case Scenario::fails: return play(recorded("max_turns"));
       case Scenario::breaks_off: return play(half_of("tool"), R"(, "signal": "KILL")");
-      case Scenario::hangs: return play(recorded("tool"), R"(, "hang_after": 2)");
+      case Scenario::hangs:
+      case Scenario::hangs_in_tool: return play(recorded("tool"), R"(, "hang_after": 2)");
       case Scenario::hangs_on: return play(recorded("tool"), kDeaf);
       case Scenario::floods: return play(flood());
       case Scenario::uses_tool: return play(recorded("tool"));

@@ -29,8 +29,7 @@ class ScriptedLlm::Conversation final : public domain::Work {
                                                                : "scripted:" + order_.mark();
     tell(Kind::conversation, outcome_.conversation);
     for (const ModelTurn& turn : script_) {
-      STINT_CO_TRY(const bool goes_on, co_await take_turn(turn));
-      if (!goes_on) break;
+      if (!co_await take_turn(turn)) break;
     }
     co_return report();
   }
@@ -59,8 +58,12 @@ class ScriptedLlm::Conversation final : public domain::Work {
   };
 
   /// False: it was the last.
-  Task<Result<bool>> take_turn(const ModelTurn& turn) {
-    STINT_CO_TRY(const Permit permit, co_await context_.acquire("model", 1));
+  Task<bool> take_turn(const ModelTurn& turn) {
+    const Result<Permit> permit = co_await context_.acquire("model", 1);
+    if (!permit) {
+      fail_with(OutcomeKind::agent_error, permit.error().describe());
+      co_return false;
+    }
     co_await stream(turn);
     add_usage(turn);
     if (ended_ || turn.breaks || turn.refuses) {
@@ -68,8 +71,8 @@ class ScriptedLlm::Conversation final : public domain::Work {
       if (turn.breaks) fail_with(OutcomeKind::crashed, "the stream broke off");
       co_return false;
     }
-    if (!turn.tool.empty()) STINT_CO_CHECK(co_await call_tool(turn));
-    co_return !ended_;
+    if (!turn.tool.empty()) co_await call_tool(turn);
+    co_return !ended_ && !failed_;
   }
   Task<> stream(const ModelTurn& turn) {
     const Stream open(driver_.open_streams_);
@@ -89,17 +92,22 @@ class ScriptedLlm::Conversation final : public domain::Work {
     const std::size_t most = Outcome::kTextMax;
     outcome_.text = reply.size() > most ? reply.substr(reply.size() - most) : std::move(reply);
   }
-  Task<Result<>> call_tool(const ModelTurn& turn) {
+  Task<> call_tool(const ModelTurn& turn) {
     if (turn.tool_denied) {
       outcome_.denials.push_back({turn.tool, turn.tool, "permissions: full"});
-      co_return Result<>();
+      co_return;
     }
-    if (turn.tool_once) STINT_CO_CHECK(co_await context_.effects_unknown());
+    if (turn.tool_once) {
+      const Result<> may_call = co_await context_.effects_unknown();
+      if (!may_call) fail_with(OutcomeKind::agent_error, may_call.error().describe());
+      if (!may_call) co_return;
+    }
     tools_used_ = true;
     tell(Kind::tool, turn.tool);
     co_await wait(kPieceTime);
-    if (turn.tool_once) STINT_CO_CHECK(co_await context_.effects_known());
-    co_return Result<>();
+    while (turn.tool_hangs && !ended_) co_await changed_.wait(changed_.count());
+    // A call that was interrupted stays open: what it did is unknown. If the store could not be told, nothing is wrong.
+    if (turn.tool_once && !ended_) (void)co_await context_.effects_known();
   }
   /// So long, or until it shall end.
   Task<> wait(Duration length) {
@@ -175,6 +183,8 @@ ModelScript script_of(Scenario scenario) {
       return {{.pieces = std::vector<std::string>(48, std::string(kFloodBytes / 48 + 1, 'x')), .usage = usage}};
     case Scenario::uses_tool:
       return {{.pieces = {"I look."}, .usage = usage, .tool = "shell"}, {.pieces = {"all is well"}, .usage = usage}};
+    case Scenario::hangs_in_tool:
+      return {{.pieces = {"I look."}, .usage = usage, .tool = "deploy", .tool_hangs = true}};
     case Scenario::is_denied:
       return {{.pieces = {"I try."}, .usage = usage, .tool = "shell", .tool_denied = true},
               {.pieces = {"I may not"}, .usage = usage}};
@@ -187,7 +197,12 @@ ModelScript script_of(Scenario scenario) {
 class ScriptedSubject final : public DriverUnderTest {
  public:
   [[nodiscard]] Abilities abilities() const override {
-    return {.conversations = true, .chooses_conversation = true, .usage = true, .tools = true, .virtual_time = true};
+    return {.conversations = true,
+            .chooses_conversation = true,
+            .usage = true,
+            .tools = true,
+            .marks_effects = true,
+            .virtual_time = true};
   }
   [[nodiscard]] Executor& executor() override { return sim_; }
   [[nodiscard]] domain::Driver& driver() override { return driver_; }

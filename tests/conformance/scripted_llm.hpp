@@ -20,6 +20,7 @@ struct ModelTurn {
   std::string tool{};     ///< that the reply calls; empty: none
   bool tool_once = true;  ///< its effects can't be repeated
   bool tool_denied = false;
+  bool tool_hangs = false;   ///< until the work is told to end
   bool hangs = false;        ///< after its pieces the stream stays open
   bool ignores_end = false;  ///< the stream does not close when asked once
   bool breaks = false;       ///< the stream breaks off

@@ -41,6 +41,11 @@ int fail_with(int status, const Error& error) {
 Result<limit::HostRequest> parse_request(const std::string& text, const limit::HostPlace& place, std::uint32_t weight) {
   const auto equals = text.find('=');
   const std::string name = text.substr(0, equals);
+  if (project::counts_calls(place.settings, name)) {
+    return fail(Errc::invalid, name +
+                                   " counts calls within one process (reach = \"process\"); give it reach = \"host\" " +
+                                   "in [limits] of stint.toml");
+  }
   const auto configured = project::configured_capacity(place.settings, name);
   std::optional<std::uint32_t> asked;
   if (equals != std::string::npos) {

@@ -103,9 +103,16 @@ class Engine {
   void drain(std::optional<Duration> timeout = {});
   /// Drains without a timeout; what is being handed back already gets no time to end politely. Returns at once.
   void hurry();
-  /// Agents as they are now, and the capacities of limits that the store counts. Runs that are under way keep what they
-  /// were begun with. If it fails, everything stays as it was.
-  Task<Result<>> reload(AgentRegistry registry, std::map<std::string, std::uint32_t> capacities);
+  /// The capacities of limits, by name.
+  struct Capacities {
+    std::map<std::string, std::uint32_t> in_store{};
+    std::map<std::string, std::uint32_t> of_calls{};  ///< as EngineOptions::call_limits
+  };
+  /// Agents and limits as they are now. Runs that are under way keep what they were begun with, so a limit of calls
+  /// that is named no more stays. If it fails, everything stays as it was.
+  Task<Result<>> reload(AgentRegistry registry, Capacities capacities);
+  /// Limits of this process for single calls of attempts.
+  [[nodiscard]] pool::CallLimits& call_limits() noexcept { return call_limits_; }
   /// Ends a run that this process carries, if it does. What the store thinks of it was said before.
   bool stop_here(std::string_view id, pool::Carried::Stop why, std::string text);
 

@@ -350,6 +350,26 @@ TEST_F(EngineTest, agents_that_come_later_are_carried_after_a_reload) {
   EXPECT_EQ(look(id).state, RunState::succeeded);
 }
 
+TEST_F(EngineTest, a_reload_sizes_the_limits_of_calls) {
+  add_agent("a");
+  start(10, [](EngineOptions& options) { options.call_limits = {{"model", 1}, {"tools", 2}}; });
+  EXPECT_EQ(engine_->call_limits().find("model")->capacity, 1U);
+  get(engine_->reload(registry_, {.of_calls = {{"model", 3}, {"new", 4}}}));
+  EXPECT_EQ(engine_->call_limits().find("model")->capacity, 3U);
+  EXPECT_EQ(engine_->call_limits().find("new")->capacity, 4U);
+  EXPECT_EQ(engine_->call_limits().find("tools")->capacity, 2U) << "attempts that began under it may ask for it";
+}
+
+TEST_F(EngineTest, a_reload_that_fails_sizes_no_limits_of_calls) {
+  add_agent("a");
+  start(10, [](EngineOptions& options) { options.call_limits = {{"model", 1}}; });
+  store_.refuses_configure = true;
+  auto reload = [this]() -> Task<> { EXPECT_FALSE(co_await engine_->reload(registry_, {.of_calls = {{"model", 3}}})); };
+  scope_.spawn(reload());
+  sim_.advance(1s);
+  EXPECT_EQ(engine_->call_limits().find("model")->capacity, 1U);
+}
+
 TEST_F(EngineTest, what_is_old_is_forgotten) {
   add_agent("a");
   start(10, [](EngineOptions& options) { options.retention = 1h; });

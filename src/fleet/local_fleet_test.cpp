@@ -100,6 +100,22 @@ TEST_F(EngineTest, who_waits_for_a_limit_is_told_who_holds_it) {
   EXPECT_EQ(limits.front().home, "host");
 }
 
+TEST_F(EngineTest, limits_of_calls_are_listed_and_resized) {
+  add_agent("a");
+  start(1, [](EngineOptions& options) { options.call_limits = {{"model", 2}}; });
+  LocalFleet fleet(
+      {sim_, store_, run_codec_, system_, [this]() -> const AgentRegistry& { return registry_; }, engine_.get()}, {});
+  const auto permit = get(engine_->call_limits().acquire("model", 1));
+  const std::vector<LimitView> limits = get(fleet.limits());
+  const auto listed = std::ranges::find(limits, "model", &LimitView::name);
+  ASSERT_NE(listed, limits.end());
+  EXPECT_EQ(listed->home, "process");
+  EXPECT_EQ(listed->capacity, 2U);
+  EXPECT_EQ(listed->held, 1);
+  get(fleet.resize_limit("model", 5));
+  EXPECT_EQ(engine_->call_limits().find("model")->capacity, 5U);
+}
+
 TEST_F(EngineTest, what_is_kept_for_one_engine_no_other_takes_until_it_is_gone) {
   add_agent("a");
   const std::string id = "keptkeptkept";

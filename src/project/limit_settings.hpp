@@ -27,4 +27,8 @@ struct LimitDirectories {
 /// memory.
 [[nodiscard]] std::optional<std::uint32_t> configured_capacity(const agent::Settings& settings, std::string_view name);
 
+/// Of `reach = "process"`: it counts calls within attempts, by node, and no run takes it as a whole. `host` is taken by
+/// every run, whatever its reach.
+[[nodiscard]] bool counts_calls(const agent::Settings& settings, std::string_view name);
+
 }  // namespace stint::project

@@ -38,6 +38,7 @@ struct Snapshot {
   std::filesystem::path state;  ///< the user's folder, with what is trusted
   HostLimitUses host_limits;
   std::map<std::string, std::uint32_t> cluster_limits;  ///< that the store counts
+  std::map<std::string, std::uint32_t> process_limits;  ///< of single calls within attempts; each node counts its own
   std::vector<HostLimitUse> unusable;  ///< limits whose files can't be written; their agents are refused
 };
 

@@ -4,6 +4,7 @@
 #include "cli/environment.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "cli/reason_text.hpp"
 #include "domain/run_id.hpp"
 #include "driver/ward.hpp"
 #include "limit/host_limits.hpp"
@@ -73,7 +74,11 @@ Result<limit::HostRequest> parse_request(const std::string& text, const limit::H
 class WithRun {
  public:
   WithRun(Reactor& reactor, const domain::System& system, const WithOptions& options)
-      : options_(options), limits_(reactor, system, !options.no_inotify), wardens_(reactor), signals_(reactor.io()) {
+      : options_(options),
+        system_(system),
+        limits_(reactor, system, !options.no_inotify),
+        wardens_(reactor),
+        signals_(reactor.io()) {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) listen_for(signal);
     who_.run = domain::new_run_id(system) + ":1";  // the fence of a single attempt
     who_.label = options.label.empty() ? options.command.front() : options.label;
@@ -100,7 +105,9 @@ class WithRun {
     limit::HostLimits::Options wait;
     wait.deadline = times.deadline;
     wait.may_wait = !options_.no_wait;
-    if (os::terminal_size(STDERR_FILENO)) wait.listener = tell;
+    if (os::terminal_size(STDERR_FILENO)) wait.listener = [this](const domain::WaitReason* why) { tell(why); };
+    std::optional<domain::WaitReason> refusal;
+    wait.on_refusal = [&refusal](domain::WaitReason why) { refusal = std::move(why); };
     auto body = [&](Scope& scope) {
       waiting_ = &scope;
       return limits_.acquire(std::move(requests), who_, std::move(wait));
@@ -109,10 +116,10 @@ class WithRun {
     waiting_ = nullptr;
     if (last_signal_ != 0) co_return kBySignal + last_signal_;
     if (!permit) {
-      const bool no_permit = permit.error() == Errc::timed_out || permit.error() == Errc::full;
-      if (!no_permit) co_return fail_with(kFailed, permit.error());
+      if (!refusal) co_return fail_with(kFailed, permit.error());
       const std::string when = options_.no_wait ? "now" : "within " + options_.timeout;
-      co_return fail_with(kNoPermit, Error(permit.error().code(), "no permit " + when).because(permit.error()));
+      say("no permit " + when + ": " + limit_text(*refusal, system_.wall_now()));
+      co_return kNoPermit;
     }
     co_return co_await attend(*permit, times);
   }
@@ -192,11 +199,12 @@ class WithRun {
     if (ward_ != nullptr) ward_->beat();
   }
 
-  static void tell(const limit::WaitReason* why) {
-    if (why != nullptr) say("waiting for " + printable(why->describe()));
+  void tell(const domain::WaitReason* why) {
+    if (why != nullptr) say("waiting for " + limit_text(*why, system_.wall_now()));
   }
 
   const WithOptions& options_;
+  const domain::System& system_;
   limit::HostLimits limits_;
   driver::Wardens wardens_;
   asio::signal_set signals_;

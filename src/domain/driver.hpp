@@ -149,8 +149,8 @@ class Work {
   virtual void hold(bool /*held*/) {}
   /// It was told to end, or what an earlier attempt left alive is being ended.
   [[nodiscard]] virtual bool is_ending() const { return false; }
-  /// What it waits for: to begin, to end, or for the network. For people; empty: it is at work.
-  [[nodiscard]] virtual std::string waits_for() const { return {}; }
+  /// What it waits for: to begin, to end, or for the network. None: it is at work.
+  [[nodiscard]] virtual std::optional<WaitReason> waits_for() const { return std::nullopt; }
 };
 
 /// Does the work of attempts. tests/conformance has the suite that every implementation passes.

@@ -20,6 +20,13 @@ struct LimitEntry {
   std::optional<WallTime> since{};
   std::optional<std::uint32_t> place{};  ///< in line, from 1; none: it holds its units
 
+  // Of a process of this host that holds a unit.
+  std::string user{};                        ///< its user, if Stint may not look at that user's processes
+  bool other_container = false;              ///< it can't be seen from here
+  bool swept = false;                        ///< it was killed, and what it left behind is being ended
+  bool unjudged = false;                     ///< it was killed, and what it left behind belongs to another user
+  std::optional<std::uint32_t> counts_to{};  ///< the capacity that it goes by, if that is another than the limit's
+
   friend bool operator==(const LimitEntry&, const LimitEntry&) = default;
 };
 

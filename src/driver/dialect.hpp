@@ -87,7 +87,7 @@ class Dialect {
   /// True: the CLI is about to wait or to ask the provider again by itself, longer or more often than it may. The
   /// attempt is ended in the dialect's own way, and its outcome is what `finish` says: one retry loop, Stint's.
   [[nodiscard]] virtual bool gives_up() const { return false; }
-  /// While the CLI waits for the network or the provider: what it said of it, for people; empty: it does not.
+  /// While the CLI waits for the network or the provider: what it said of it, in one line; empty: it does not.
   [[nodiscard]] virtual std::string waits_for() const { return {}; }
   /// True: the conversation that it was told to go on with does not exist.
   [[nodiscard]] virtual bool is_conversation_unknown() const { return false; }

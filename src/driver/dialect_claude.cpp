@@ -106,7 +106,7 @@ class ClaudeDialect final : public Dialect {
     return result_.seen && result_.is_error && has(result_.why, "no conversation found");
   }
   bool gives_up() const override { return !gave_up_.empty(); }
-  std::string waits_for() const override { return waiting_.empty() ? std::string() : network_wait(waiting_); }
+  std::string waits_for() const override { return one_line(waiting_, kWaitShown); }
   PoliteEnd polite_end() override {
     PoliteEnd end;
     end.stdin_bytes = R"({"type":"control_request","request_id":"stint-end","request":{"subtype":"interrupt"}})"

@@ -146,7 +146,7 @@ class CodexDialect final : public Dialect {
 
   bool result_seen() const override { return completed_ || failed_; }
   bool gives_up() const override { return gave_up_; }
-  std::string waits_for() const override { return waiting_.empty() ? std::string() : network_wait(waiting_); }
+  std::string waits_for() const override { return one_line(waiting_, kWaitShown); }
   PoliteEnd polite_end() override {
     PoliteEnd end;
     end.signal = SIGINT;  // the only signal it answers; it ends with status 1 and without a final event

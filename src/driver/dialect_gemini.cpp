@@ -141,7 +141,7 @@ class GeminiDialect final : public Dialect {
     gave_up_ = gave_up_ || limited || !first;
   }
   bool gives_up() const override { return gave_up_; }
-  std::string waits_for() const override { return waiting_.empty() ? std::string() : network_wait(waiting_); }
+  std::string waits_for() const override { return one_line(waiting_, kWaitShown); }
   bool result_seen() const override { return result_; }
   PoliteEnd polite_end() override {
     PoliteEnd end;

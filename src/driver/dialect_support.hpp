@@ -50,6 +50,7 @@ void say(std::vector<Progress>& out, ProgressKind kind, std::string_view text);
 [[nodiscard]] std::int64_t estimated_tokens(std::string_view text);
 /// What a CLI that waits for its provider waits for, for people.
 [[nodiscard]] std::string network_wait(std::string_view why);
+inline constexpr std::size_t kWaitShown = 200;  // bytes of what a CLI says of its wait for the network
 
 /// An outcome for an error of the provider: status first, then words.
 void classify_api_error(Outcome& outcome, std::string_view words);

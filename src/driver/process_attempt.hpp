@@ -6,6 +6,7 @@
 #pragma once
 
 #include "domain/outcome.hpp"
+#include "domain/wait_reason.hpp"
 #include "driver/dialect.hpp"
 #include "driver/ward.hpp"
 #include "stint/notification.hpp"
@@ -69,8 +70,8 @@ class ProcessAttempt {
   /// silence of the agent's. What is in the pipe at the end is read all the same.
   void hold(bool held) noexcept;
   [[nodiscard]] bool ending() const noexcept { return why_ended_.has_value(); }
-  /// While it is being ended: that it is, and why. While its CLI waits for the network: that it does. For people.
-  [[nodiscard]] std::string waits_for() const;
+  /// While it is being ended: that it is, and why. While its CLI waits for the network: that it does.
+  [[nodiscard]] std::optional<domain::WaitReason> waits_for() const;
 
  private:
   class Streams;

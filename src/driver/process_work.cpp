@@ -68,9 +68,9 @@ Task<Result<>> ProcessWork::end_leftovers() {
                        "processes of an earlier attempt do not end, not even by SIGKILL: " + ending.left));
 }
 
-std::string ProcessWork::waits_for() const {
-  return ends_leftovers_ ? "it begins when the processes of an earlier attempt are gone; they are being ended"
-                         : process_.waits_for();
+std::optional<domain::WaitReason> ProcessWork::waits_for() const {
+  if (ends_leftovers_) return domain::WaitReason{.cause = domain::WaitCause::leftovers};
+  return process_.waits_for();
 }
 
 ProcessEvents ProcessWork::events() {

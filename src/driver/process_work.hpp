@@ -42,7 +42,7 @@ class ProcessWork final : public domain::Work {
   void end(OutcomeKind kind, std::string why) override { process_.end(kind, std::move(why)); }
   void hold(bool held) override { process_.hold(held); }
   [[nodiscard]] bool is_ending() const override { return ends_leftovers_ || process_.ending(); }
-  [[nodiscard]] std::string waits_for() const override;
+  [[nodiscard]] std::optional<domain::WaitReason> waits_for() const override;
 
  private:
   Task<Result<>> end_leftovers();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "domain/system.hpp"
+#include "domain/wait_reason.hpp"
 #include "limit/file_notifier.hpp"
 #include "limit/host_wait.hpp"
 #include "stint/task.hpp"
@@ -28,19 +29,6 @@ struct Claimant {
       marks;  ///< the runs that this process is itself a part of: what they hold is not asked again
 };
 
-/// Why a wait lasts.
-struct WaitReason {
-  std::string limit;
-  std::uint32_t capacity = 0;
-  std::uint32_t weight = 1;
-  std::size_t ahead = 0;
-  std::vector<Slots::Holder> holders;
-
-  friend bool operator==(const WaitReason& a, const WaitReason& b);
-  /// "gpu: 2 ahead in line for 1 of 4; held by train (pid 4711)".
-  [[nodiscard]] std::string describe() const;
-};
-
 class HostLimits {
  public:
   /// `use_inotify` false: poll, as where there is none.
@@ -48,13 +36,14 @@ class HostLimits {
       : reactor_(reactor), system_(system), notifier_(reactor, use_inotify) {}
 
   /// Told when a wait begins, and when its reason changes; null when it is over.
-  using Listener = std::function<void(const WaitReason*)>;
-  /// `Errc::timed_out` at the deadline, `Errc::full` if it may not wait: nothing is held then, and the text says why.
+  using Listener = std::function<void(const domain::WaitReason*)>;
+  /// `Errc::timed_out` at the deadline, `Errc::full` if it may not wait: nothing is held then.
   struct Options {
     Options() noexcept {}  // NOLINT: not an aggregate, so that it may stand in a co_await expression
     Deadline deadline;
     bool may_wait = true;
     Listener listener;
+    std::function<void(domain::WaitReason)> on_refusal;  ///< told why, before it fails with one of these two
   };
   Task<Result<HostPermit>> acquire(std::vector<HostRequest> requests, Claimant who, Options options = Options());
 

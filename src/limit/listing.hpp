@@ -24,8 +24,8 @@ struct Listing {
 /// `limit.capacity` 0: not configured; then it is what the last holder counted to, or the number of its files.
 [[nodiscard]] Listing list(const HostLimit& limit);
 
-/// A ticket in the line, and a slot that is held, as every limit lists them.
+/// A ticket in the line, and a slot that is held, as every limit lists them. `capacity`: of the limit.
 [[nodiscard]] domain::LimitEntry entry_of(const os::SlotRecord& record);
-[[nodiscard]] domain::LimitEntry entry_of(const Slots::Holder& holder);
+[[nodiscard]] domain::LimitEntry entry_of(const Slots::Holder& holder, std::uint32_t capacity);
 
 }  // namespace stint::limit

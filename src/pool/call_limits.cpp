@@ -28,4 +28,13 @@ std::vector<std::string> CallLimits::names() const {
   return names;
 }
 
+domain::WaitReason CallWait::reason() const {
+  const CallLimits::State state = limits.find(limit).value_or(CallLimits::State());
+  return {.cause = domain::WaitCause::limit,
+          .limit = limit,
+          .capacity = state.capacity,
+          .held = state.held,
+          .weight = weight};
+}
+
 }  // namespace stint::pool

@@ -3,6 +3,7 @@
 /// whole attempt. One executor; outlives the permits.
 #pragma once
 
+#include "domain/wait_reason.hpp"
 #include "stint/semaphore.hpp"
 #include "stint/task.hpp"
 
@@ -33,6 +34,16 @@ class CallLimits {
 
  private:
   std::map<std::string, Semaphore, std::less<>> limits_;
+};
+
+/// A call of an attempt that waits for its permit.
+struct CallWait {
+  const CallLimits& limits;
+  const std::string& limit;
+  std::uint32_t weight = 1;
+
+  /// As the limit stands now.
+  [[nodiscard]] domain::WaitReason reason() const;
 };
 
 }  // namespace stint::pool

@@ -375,6 +375,43 @@ TEST_F(WorkerTest, calls_wait_for_permits_of_the_process_and_the_wait_is_a_span)
   EXPECT_EQ(notes(kRun).size() + notes("bbbbbbbbbbbb").size(), 1U) << "one of them had to wait";
 }
 
+TEST_F(WorkerTest, a_call_that_waits_for_a_permit_has_a_reason) {
+  submit(kRun);
+  const Permit taken = get(call_limits_.acquire("tools", 1));
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    STINT_CO_TRY(const Permit permit, co_await context.acquire("tools", 1));
+    co_await sleep_for(1h);
+    co_return report(OutcomeKind::succeeded);
+  };
+  begin_to_carry();
+  sim_.advance(1s);
+  const auto reason = worker_.find(kRun)->waits_for();
+  ASSERT_TRUE(reason);
+  EXPECT_EQ(*reason,
+            (domain::WaitReason{.cause = domain::WaitCause::limit, .limit = "tools", .capacity = 1, .held = 1}));
+  EXPECT_TRUE(call_limits_.set("tools", 2));
+  sim_.advance(1s);
+  EXPECT_FALSE(worker_.find(kRun)->waits_for()) << "the call is made";
+  worker_.find(kRun)->stop(Carried::Stop::cancelled, "by test");
+  wait();
+}
+
+TEST_F(WorkerTest, a_stop_of_a_call_that_waits_leaves_no_reason_behind) {
+  submit(kRun);
+  const Permit taken = get(call_limits_.acquire("tools", 1));
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    const auto permit = co_await with_timeout(1s, context.acquire("tools", 1));
+    EXPECT_FALSE(permit);
+    co_await sleep_for(1h);
+    co_return report(OutcomeKind::succeeded);
+  };
+  begin_to_carry();
+  sim_.advance(5s);
+  EXPECT_FALSE(worker_.find(kRun)->waits_for());
+  worker_.find(kRun)->stop(Carried::Stop::cancelled, "by test");
+  wait();
+}
+
 TEST_F(WorkerTest, a_limit_that_is_not_there_is_an_error) {
   submit(kRun);
   body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {

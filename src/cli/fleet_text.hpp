@@ -51,6 +51,8 @@ inline constexpr std::size_t kRunsElastic = 4;  // the title
 [[nodiscard]] std::string state_text(const store::Run& run);
 /// Why it does not wait, or all its reasons.
 [[nodiscard]] std::vector<std::string> why_lines(const engine::WhyView& why, WallTime now, bool carried);
+/// "tool Bash, 1.2s".
+[[nodiscard]] std::string span_text(const domain::Span& span);
 /// `note`: what the owner of the run wrote with it.
 [[nodiscard]] Line event_line(const store::Event& event, std::string_view note, WallTime begin);
 /// What a person can do about it; nothing if it goes on by itself, or is done.

@@ -50,6 +50,8 @@ struct Progress {
   std::string text;
   Usage usage;           ///< so far; of kind usage only
   bool is_part = false;  ///< of kind text: a delta, which the next one continues; else a whole message
+  std::string call{};    ///< of kinds tool_start and tool_end: the id of the call, if the CLI gives one
+  std::string tool{};    ///< of kind tool_start: its name
 };
 
 struct ProcessEnd {

@@ -297,6 +297,8 @@ void ClaudeDialect::read_assistant(const json::object& event, std::vector<Progre
       say(out, ProgressKind::tool_start, one_line(name + " " + call, 2 * kShownMax));
       if (calls_.size() >= kCallsMax) calls_.erase(calls_.begin());
       calls_.push_back({shortened(text_at(*block, "id"), kShownMax), one_line(name, kShownMax), call});
+      out.back().call = calls_.back().id;
+      out.back().tool = calls_.back().tool;
     }
   }
 }
@@ -311,6 +313,7 @@ void ClaudeDialect::read_user(const json::object& event, std::vector<Progress>& 
       if (block == nullptr || text_at(*block, "type") != "tool_result") continue;
       const std::string said = one_line(text_at(*block, "content"), kShownMax);
       say(out, ProgressKind::tool_end, (truth_at(*block, "is_error") ? "failed: " : "") + said);
+      out.back().call = shortened(text_at(*block, "tool_use_id"), kShownMax);
       if (has(said, "no such tool available")) note_missing(text_at(*block, "tool_use_id"));
       told = true;
     }

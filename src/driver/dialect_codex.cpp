@@ -294,6 +294,8 @@ class CodexDialect final : public Dialect {
       note_refused_command(item);
     }
     say(out, done ? ProgressKind::tool_end : ProgressKind::tool_start, one_line(what, kShownMax));
+    out.back().call = shortened(text_at(item, "id"), kShownMax);
+    if (!done) out.back().tool = one_line(type == "mcp_tool_call" ? what : type, kShownMax);
   }
 
   std::string conversation_, text_, error_;

@@ -107,6 +107,8 @@ class GeminiDialect final : public Dialect {
       if (call.empty() && parameters != nullptr) call = text_at(*parameters, "file_path");
       calls_.push_back({shortened(text_at(*event, "tool_id"), kShownMax), name, one_line(call, kShownMax)});
       say(out, ProgressKind::tool_start, one_line(name + " " + call, kShownMax));
+      out.back().call = calls_.back().id;
+      out.back().tool = name;
     } else if (type == "tool_result") {
       read_tool_result(*event, out);
     } else if (type == "error") {
@@ -289,6 +291,7 @@ class GeminiDialect final : public Dialect {
       denials_.push_back({call.tool, call.call, std::string(allow)});
     }
     say(out, ProgressKind::tool_end, call.tool + " → " + one_line(text_at(event, "status"), kShownMax));
+    out.back().call = id;
   }
   void read_result(const json::object& event, std::vector<Progress>& out) {
     result_ = true;

@@ -1,5 +1,6 @@
 #include "driver/process_work.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -88,7 +89,28 @@ void ProcessWork::pass_on(const Progress& progress) {
   news.text = progress.text;
   if (news.kind != Kind::conversation) mask_secrets(news.text);
   news.usage = priced(progress.usage);
+  if (progress.kind == ProgressKind::tool_start) begin_tool(progress);
+  if (progress.kind == ProgressKind::tool_end) news.span = end_tool(progress);
+  if (news.span) news.kind = Kind::span;
   parts_.context.tell(news);
+}
+
+void ProcessWork::begin_tool(const Progress& progress) {
+  if (progress.call.empty() || tools_.size() >= kToolsMax) return;
+  tools_.push_back({progress.call, progress.tool, parts_.wardens.reactor().now()});
+  mask_secrets(tools_.back().name);
+}
+
+/// None: its beginning was not seen.
+std::optional<domain::Span> ProcessWork::end_tool(const Progress& progress) {
+  const auto tool = std::ranges::find(tools_, progress.call, &OpenTool::call);
+  if (tool == tools_.end()) return std::nullopt;
+  domain::Span span{.kind = domain::SpanKind::tool,
+                    .name = std::move(tool->name),
+                    .length = parts_.wardens.reactor().now() - tool->since,
+                    .usage = {}};
+  tools_.erase(tool);
+  return span;
 }
 
 /// A dialect with lines gives whole messages, each ended by a newline; one without gives pieces of a stream.

@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stint::driver {
 
@@ -48,6 +49,8 @@ class ProcessWork final : public domain::Work {
   Task<Result<>> end_leftovers();
   ProcessEvents events();
   void pass_on(const Progress& progress);
+  void begin_tool(const Progress& progress);
+  [[nodiscard]] std::optional<domain::Span> end_tool(const Progress& progress);
   [[nodiscard]] std::string masked_message(std::string text);
   void say_part(std::string_view text);
   void end_parts();
@@ -56,12 +59,19 @@ class ProcessWork final : public domain::Work {
   [[nodiscard]] std::unique_ptr<domain::WorkReport> report_of(ProcessReport seen) const;
   void mask_secrets(std::string& text) const;
 
+  static constexpr std::size_t kToolsMax = 200;  // calls under way; of more no span is told
+  struct OpenTool {
+    std::string call, name;
+    TimePoint since;
+  };
+
   const Parts parts_;
   const Price price_;
   const std::optional<domain::Survivors::Leftover> lost_;
   const bool conversation_may_be_unknown_;
   bool in_line_ = false;  // of a message that comes in parts
   bool ends_leftovers_ = false;
+  std::vector<OpenTool> tools_;
   std::string note_;
   const SecretMask own_mask_;
   MaskedPieces pieces_;

@@ -34,8 +34,8 @@ class Recorder {
   /// Gathered: from here on it is full. As much again may be on its way into the store, and what is said before who
   /// says it has stopped: a pipe's content.
   static constexpr std::size_t kTextFull = 1 << 20;
-  static constexpr std::size_t kNotesMax = 200;  // not yet in the store
-  static constexpr std::uint32_t kNotesPerAttemptMax = 2000;
+  static constexpr std::size_t kNotesMax = 200;               // not yet in the store
+  static constexpr std::uint32_t kNotesPerAttemptMax = 4000;  // a tool makes two
   static constexpr std::size_t kNoteTextMax = 4 << 10;
   /// Names of conversations that the store is told of in an attempt. Only the newest is of use: one that waits for the
   /// store is replaced by the next. A longer name is none that a CLI could be given.

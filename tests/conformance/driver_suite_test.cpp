@@ -50,6 +50,14 @@ class RecordingContext final : public domain::WorkContext {
     return static_cast<std::size_t>(std::ranges::count(others, kind, &domain::WorkNews::kind));
   }
 
+  [[nodiscard]] std::vector<domain::Span> spans(domain::SpanKind kind) const {
+    std::vector<domain::Span> found;
+    for (const domain::WorkNews& news : others) {
+      if (news.kind == Kind::span && news.span->kind == kind) found.push_back(*news.span);
+    }
+    return found;
+  }
+
   std::string text;
   std::vector<domain::WorkNews> others;
   std::size_t count = 0, longest = 0;
@@ -346,6 +354,50 @@ TEST_P(DriverSuite, a_call_that_can_not_be_announced_is_not_made) {
   EXPECT_FALSE(report.tools_used);
   EXPECT_TRUE(report.begun) << "the model was called";
   EXPECT_NE(report.outcome.kind, OutcomeKind::succeeded);
+}
+
+TEST_P(DriverSuite, a_tool_is_a_span_when_it_is_over) {
+  if (!abilities().tool_spans) GTEST_SKIP() << "it does not tell when a tool is over";
+  begin(Scenario::uses_tool);
+  const TimePoint since = subject_->executor().now();
+  (void)report();
+  const auto spans = context_.spans(domain::SpanKind::tool);
+  ASSERT_EQ(spans.size(), 1U);
+  EXPECT_NE(spans[0].name, "");
+  EXPECT_LE(spans[0].length, subject_->executor().now() - since);
+  if (abilities().virtual_time) EXPECT_GT(spans[0].length, Duration::zero());
+  const auto told = std::ranges::find(context_.others, Kind::tool, &domain::WorkNews::kind);
+  const auto over = std::ranges::find(context_.others, Kind::span, [](const domain::WorkNews& news) {
+    const bool of_tool = news.span && news.span->kind == domain::SpanKind::tool;
+    return of_tool ? Kind::span : Kind::life;
+  });
+  EXPECT_LT(told, over) << "first that it begins, then how long it took";
+}
+
+TEST_P(DriverSuite, model_calls_are_spans_that_share_out_the_usage) {
+  if (!abilities().model_spans) GTEST_SKIP() << "it does not see model calls";
+  for (const Scenario scenario : {Scenario::uses_tool, Scenario::fails}) {
+    context_.others.clear();
+    context_.over = false;
+    begin(scenario);
+    const auto report = this->report();
+    Usage sum;
+    for (const domain::Span& span : context_.spans(domain::SpanKind::model_call)) {
+      EXPECT_GT(span.length, Duration::zero());
+      EXPECT_NE(span.name, "");
+      sum += span.usage;
+    }
+    EXPECT_EQ(sum, report.outcome.usage);
+    EXPECT_GT(sum.tokens(), 0);
+  }
+}
+
+TEST_P(DriverSuite, a_model_call_that_is_cut_is_a_span_too) {
+  if (!abilities().model_spans) GTEST_SKIP() << "it does not see model calls";
+  begin(Scenario::hangs);
+  at_first_text([&] { work_->end(OutcomeKind::cancelled, "by the suite"); });
+  (void)report();
+  EXPECT_EQ(context_.spans(domain::SpanKind::model_call).size(), 1U);
 }
 
 TEST_P(DriverSuite, without_a_tool_nothing_had_effects) {

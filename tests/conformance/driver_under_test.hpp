@@ -34,6 +34,8 @@ struct Abilities {
   bool usage = false;                 ///< reports tokens
   bool tools = false;                 ///< reports tools, and refused ones
   bool marks_effects = false;         ///< announces calls whose effects must not be repeated
+  bool tool_spans = false;            ///< tells the span of a tool when it is over
+  bool model_spans = false;           ///< tells the span of a model call, with what it used
   bool virtual_time = false;          ///< runs under the simulator
 };
 

@@ -87,7 +87,7 @@ class CommandSubject final : public ProcessSubject {
 class ClaudeSubject final : public ProcessSubject {
  public:
   [[nodiscard]] Abilities abilities() const override {
-    return {.conversations = true, .chooses_conversation = true, .usage = true, .tools = true};
+    return {.conversations = true, .chooses_conversation = true, .usage = true, .tools = true, .tool_spans = true};
   }
   [[nodiscard]] domain::WorkOrder order(Scenario scenario) override {
     domain::WorkOrder order = marked_order(settings(scenario));

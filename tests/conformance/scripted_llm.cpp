@@ -64,8 +64,10 @@ class ScriptedLlm::Conversation final : public domain::Work {
       fail_with(OutcomeKind::agent_error, permit.error().describe());
       co_return false;
     }
+    const TimePoint since = driver_.executor_.now();
     co_await stream(turn);
     add_usage(turn);
+    tell_span({.kind = domain::SpanKind::model_call, .name = "scripted", .usage = turn.usage}, since);
     if (ended_ || turn.breaks || turn.refuses) {
       if (turn.refuses) fail_with(OutcomeKind::agent_error, "the model gave up");
       if (turn.breaks) fail_with(OutcomeKind::crashed, "the stream broke off");
@@ -103,9 +105,11 @@ class ScriptedLlm::Conversation final : public domain::Work {
       if (!may_call) co_return;
     }
     tools_used_ = true;
+    const TimePoint since = driver_.executor_.now();
     tell(Kind::tool, turn.tool);
     co_await wait(kPieceTime);
     while (turn.tool_hangs && !ended_) co_await changed_.wait(changed_.count());
+    tell_span({.kind = domain::SpanKind::tool, .name = turn.tool, .usage = {}}, since);
     // A call that was interrupted stays open: what it did is unknown. If the store could not be told, nothing is wrong.
     if (turn.tool_once && !ended_) (void)co_await context_.effects_known();
   }
@@ -118,6 +122,13 @@ class ScriptedLlm::Conversation final : public domain::Work {
     news.kind = kind;
     news.text = std::move(text);
     news.usage = outcome_.usage;
+    context_.tell(news);
+  }
+  void tell_span(domain::Span span, TimePoint since) {
+    span.length = driver_.executor_.now() - since;
+    domain::WorkNews news;
+    news.kind = Kind::span;
+    news.span = std::move(span);
     context_.tell(news);
   }
   void add_usage(const ModelTurn& turn) {
@@ -202,6 +213,8 @@ class ScriptedSubject final : public DriverUnderTest {
             .usage = true,
             .tools = true,
             .marks_effects = true,
+            .tool_spans = true,
+            .model_spans = true,
             .virtual_time = true};
   }
   [[nodiscard]] Executor& executor() override { return sim_; }
@@ -225,7 +238,7 @@ class ScriptedSubject final : public DriverUnderTest {
   Simulator sim_{1};
   int orders_ = 0;
   std::map<std::string, Scenario> scenarios_;
-  ScriptedLlm driver_{[this](const domain::WorkOrder& order) { return script_of(scenarios_.at(order.run)); }};
+  ScriptedLlm driver_{sim_, [this](const domain::WorkOrder& order) { return script_of(scenarios_.at(order.run)); }};
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "domain/driver.hpp"
+#include "stint/executor.hpp"
 #include "stint/notification.hpp"
 
 #include <cstddef>
@@ -34,7 +35,7 @@ class ScriptedLlm final : public domain::Driver {
   static constexpr Duration kCloseTime = std::chrono::hours(1);  ///< of a stream that ignores the end
   /// The script of an order.
   using Scripts = std::function<ModelScript(const domain::WorkOrder&)>;
-  explicit ScriptedLlm(Scripts scripts) : scripts_(std::move(scripts)) {}
+  ScriptedLlm(Executor& executor, Scripts scripts) : executor_(executor), scripts_(std::move(scripts)) {}
 
   Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::WorkContext& context) override;
   [[nodiscard]] std::string choose_conversation(const domain::WorkOrder& order) override;
@@ -42,6 +43,7 @@ class ScriptedLlm final : public domain::Driver {
 
  private:
   class Conversation;
+  Executor& executor_;
   Scripts scripts_;
   int open_streams_ = 0;
 };

@@ -223,7 +223,7 @@ Task<> Daemon::reload() {
     co_return;
   }
   (void)co_await report_problems(*fresh);
-  const auto done = co_await engine().reload((*fresh)->registry, (*fresh)->cluster_limits);
+  const auto done = co_await engine().reload((*fresh)->registry, {(*fresh)->cluster_limits, (*fresh)->process_limits});
   if (!done) {
     log_.say(LogLevel::error, "not reloaded", {{"why", done.error().describe()}});
     co_return;

@@ -216,6 +216,12 @@ std::vector<std::string> why_lines(const engine::WhyView& why, WallTime now, boo
   return lines;
 }
 
+std::string span_text(const domain::Span& span) {
+  std::string text = fmt::format("{} {}, {}", to_string(span.kind), span.name, length_text(span.length));
+  if (span.usage.tokens() > 0) text += fmt::format(", {} tokens", count_text(span.usage.tokens()));
+  return text;
+}
+
 Line event_line(const store::Event& event, std::string_view note, WallTime begin) {
   Line line;
   line.add(fmt::format("  {:>8}  ", "+" + age_text(event.at - begin)), Style::dim);

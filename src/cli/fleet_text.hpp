@@ -52,6 +52,8 @@ inline constexpr std::size_t kRunsElastic = 4;  // the title
 [[nodiscard]] std::string state_text(const store::Run& run);
 /// All reasons why a run waits, or one line that says why it does not. `carried`: some node takes runs.
 [[nodiscard]] std::vector<std::string> why_lines(const engine::WhyView& why, WallTime now, bool carried);
+/// "tool Bash, 1.2s".
+[[nodiscard]] std::string span_text(const domain::Span& span);
 /// `note`: text that the run's owner stored with the event.
 [[nodiscard]] Line event_line(const store::Event& event, std::string_view note, WallTime begin);
 /// Commands with which a person settles the run; empty if it goes on by itself or succeeded.

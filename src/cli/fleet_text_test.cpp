@@ -121,5 +121,14 @@ TEST(FleetText, a_receipt_counts_what_was_ended) {
   EXPECT_EQ(receipt_text(receipt).substr(0, 35), "abcdefghijkl: has ended, succeeded;");
 }
 
+TEST(FleetText, a_span_shows_kind_name_and_length) {
+  domain::Span span{
+      .kind = domain::SpanKind::tool, .name = "Bash", .length = std::chrono::milliseconds(1234), .usage = {}};
+  EXPECT_EQ(span_text(span), "tool Bash, 1.2s");
+  span.kind = domain::SpanKind::model_call;
+  span.usage.out = 950;
+  EXPECT_EQ(span_text(span), "model_call Bash, 1.2s, 950 tokens");
+}
+
 }  // namespace
 }  // namespace stint::cli

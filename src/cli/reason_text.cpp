@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace stint::cli {
 namespace {
@@ -17,21 +19,16 @@ using domain::WaitReason;
 
 constexpr std::size_t kHoldersShown = 3;
 
-/// "gpu: 2 of 2 held by train (pid 4711, 5m); 1 ahead in line".
-std::string limit_text(const WaitReason& reason, WallTime now) {
-  std::string text = printable(reason.limit) + ": ";
-  text += reason.capacity ? fmt::format("{} of {} held", reason.held, *reason.capacity)
-                          : fmt::format("{} held", reason.held);
-  for (std::size_t i = 0; i < std::min(reason.holders.size(), kHoldersShown); ++i) {
-    text += (i == 0 ? " by " : ", ") + holder_text(reason.holders[i], now);
-  }
-  if (reason.holders.size() > kHoldersShown) {
-    text += fmt::format(" and {} more", reason.holders.size() - kHoldersShown);
-  }
-  if (reason.weight > 1) text += fmt::format("; it needs {}", reason.weight);
-  if (reason.ahead) {
-    text += *reason.ahead == 0 ? std::string("; next in line") : fmt::format("; {} ahead in line", *reason.ahead);
-  }
+/// Describes what is unusual about the process of a holder.
+std::string remarks_on(const domain::LimitEntry& holder) {
+  std::string text;
+  if (!holder.user.empty()) text += " of " + printable(holder.user);
+  if (holder.unjudged)
+    text += ", which was killed; only that user or root can check for leftover processes and end them";
+  if (holder.other_container)
+    text += " in another container (if that container is gone for good, empty the slot's file)";
+  if (holder.swept) text += ", which was killed; its leftover processes are being ended";
+  if (holder.counts_to) text += fmt::format(", which uses the capacity {}", *holder.counts_to);
   return text;
 }
 
@@ -43,6 +40,13 @@ std::string paused_text(const WaitReason& reason, const std::string& until) {
         fmt::format(". It is paused since run {} was parked: {}", printable(reason.behind), printable(reason.detail));
   }
   return text;
+}
+
+std::string ending_text(const WaitReason& reason) {
+  std::string text = fmt::format("its processes are being ended ({})", printable(reason.detail));
+  if (reason.beyond.empty()) return text;
+  return text + fmt::format("; Stint may not signal {}, which runs as another user: end it as that user, or as root",
+                            printable(reason.beyond));
 }
 
 std::string direct_text(const WaitReason& reason, WallTime now) {
@@ -73,8 +77,10 @@ std::string direct_text(const WaitReason& reason, WallTime now) {
     case WaitCause::shortage: return (reason.shortage ? shortage_text(*reason.shortage) : detail) + until;
     case WaitCause::agent: return detail.empty() ? "this daemon has no file for its agent" : detail;
     case WaitCause::permits: return "can't take permits of this host: " + detail;
-    case WaitCause::network:
-    case WaitCause::ending: return detail;
+    case WaitCause::network: return fmt::format("it waits for the network or its provider ({})", detail);
+    case WaitCause::ending: return ending_text(reason);
+    case WaitCause::leftovers:
+      return "it waits until the processes of an earlier attempt have ended; they are being ended";
     case WaitCause::store: return "its output can't be stored: " + detail;
     case WaitCause::other: return detail;
   }
@@ -83,10 +89,31 @@ std::string direct_text(const WaitReason& reason, WallTime now) {
 
 }  // namespace
 
+std::string limit_text(const WaitReason& reason, WallTime now) {
+  std::string text = printable(reason.limit) + ": ";
+  text += reason.capacity ? fmt::format("{} of {} held", reason.held, *reason.capacity)
+                          : fmt::format("{} held", reason.held);
+  std::vector<std::string> holders;  // a holder of several units is named once
+  for (const domain::LimitEntry& each : reason.holders) {
+    std::string holder = holder_text(each, now);
+    if (std::ranges::find(holders, holder) == holders.end()) holders.push_back(std::move(holder));
+  }
+  for (std::size_t i = 0; i < std::min(holders.size(), kHoldersShown); ++i) {
+    text += (i == 0 ? " by " : ", ") + holders[i];
+  }
+  if (holders.size() > kHoldersShown) text += fmt::format(" and {} more", holders.size() - kHoldersShown);
+  if (reason.weight > 1) text += fmt::format("; it needs {}", reason.weight);
+  if (reason.ahead) {
+    text += *reason.ahead == 0 ? std::string("; next in line") : fmt::format("; {} ahead in line", *reason.ahead);
+  }
+  return text;
+}
+
 std::string holder_text(const domain::LimitEntry& holder, WallTime now) {
   const std::string age = holder.since ? age_text(now - *holder.since) : "-";
   if (holder.pid) {
-    return fmt::format("{} (pid {}, {})", holder.label.empty() ? "-" : printable(holder.label), *holder.pid, age);
+    return fmt::format("{} (pid {}, {}){}", holder.label.empty() ? "-" : printable(holder.label), *holder.pid, age,
+                       remarks_on(holder));
   }
   if (!holder.run.empty()) return fmt::format("{} of {} ({})", printable(holder.run), printable(holder.agent), age);
   return "another tool, by flock";

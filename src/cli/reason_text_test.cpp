@@ -59,6 +59,39 @@ TEST(ReasonText, a_limit_names_its_holders_and_the_line) {
             "next in line");
 }
 
+TEST(ReasonText, a_holder_of_several_units_is_named_once_with_its_peculiarities) {
+  WaitReason reason{.cause = WaitCause::limit, .limit = "gpu", .capacity = 3, .held = 3};
+  const domain::LimitEntry plain{.label = "train", .pid = 7, .since = kNow - 5min};
+  reason.holders = {plain, plain, plain};
+  EXPECT_EQ(limit_text(reason, kNow), "gpu: 3 of 3 held by train (pid 7, 5m)");
+  domain::LimitEntry odd = plain;
+  odd.user = "eve";
+  odd.unjudged = true;
+  EXPECT_EQ(holder_text(odd, kNow),
+            "train (pid 7, 5m) of eve, which was killed; only that user or root can check for leftover processes "
+            "and end them");
+  odd = plain;
+  odd.other_container = true;
+  EXPECT_EQ(holder_text(odd, kNow),
+            "train (pid 7, 5m) in another container (if that container is gone for good, empty the slot's file)");
+  odd = plain;
+  odd.swept = true;
+  odd.counts_to = 2;
+  EXPECT_EQ(holder_text(odd, kNow),
+            "train (pid 7, 5m), which was killed; its leftover processes are being ended, which uses the capacity 2");
+}
+
+TEST(ReasonText, the_wait_of_an_attempt_has_a_text) {
+  EXPECT_EQ(text({.cause = WaitCause::network, .detail = "no route"}),
+            "it waits for the network or its provider (no route)");
+  EXPECT_EQ(text({.cause = WaitCause::leftovers}),
+            "it waits until the processes of an earlier attempt have ended; they are being ended");
+  EXPECT_EQ(text({.cause = WaitCause::ending, .detail = "by a person"}), "its processes are being ended (by a person)");
+  EXPECT_EQ(text({.cause = WaitCause::ending, .beyond = "pid 7 (sleep)", .detail = "by a person"}),
+            "its processes are being ended (by a person); Stint may not signal pid 7 (sleep), which runs as another "
+            "user: end it as that user, or as root");
+}
+
 TEST(ReasonText, a_pause_names_the_run_that_caused_it) {
   EXPECT_EQ(text({.cause = WaitCause::paused, .limit = "agent:x"}),
             "agent:x is paused; `stint resume agent:x` ends that");

@@ -75,7 +75,9 @@ class Sheet {
         i = events.size() - ends;
         print(Line(fmt::format("            … {} events left out; --json has all …", i - ends), Style::dim));
       }
-      print(event_line(events[i], run_codec_.read_note(events[i].data), begin));
+      const bool is_span = events[i].cause == "span";
+      const auto span = is_span ? wire::RunCodec::read_span(events[i].data) : std::nullopt;
+      print(event_line(events[i], span ? span_text(*span) : run_codec_.read_note(events[i].data), begin));
     }
   }
   void put_result(const RunView& view) {

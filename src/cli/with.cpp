@@ -4,6 +4,7 @@
 #include "cli/environment.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "cli/reason_text.hpp"
 #include "domain/run_id.hpp"
 #include "driver/ward.hpp"
 #include "limit/host_limits.hpp"
@@ -41,6 +42,11 @@ int fail_with(int status, const Error& error) {
 Result<limit::HostRequest> parse_request(const std::string& text, const limit::HostPlace& place, std::uint32_t weight) {
   const auto equals = text.find('=');
   const std::string name = text.substr(0, equals);
+  if (project::counts_calls(place.settings, name)) {
+    return fail(Errc::invalid, name +
+                                   " counts calls within one process (reach = \"process\"); give it reach = \"host\" " +
+                                   "in [limits] of stint.toml");
+  }
   const auto configured = project::configured_capacity(place.settings, name);
   std::optional<std::uint32_t> asked;
   if (equals != std::string::npos) {
@@ -68,7 +74,11 @@ Result<limit::HostRequest> parse_request(const std::string& text, const limit::H
 class WithRun {
  public:
   WithRun(Reactor& reactor, const domain::System& system, const WithOptions& options)
-      : options_(options), limits_(reactor, system, !options.no_inotify), wardens_(reactor), signals_(reactor.io()) {
+      : options_(options),
+        system_(system),
+        limits_(reactor, system, !options.no_inotify),
+        wardens_(reactor),
+        signals_(reactor.io()) {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) listen_for(signal);
     who_.run = domain::new_run_id(system) + ":1";  // the fence of a single attempt
     who_.label = options.label.empty() ? options.command.front() : options.label;
@@ -95,7 +105,9 @@ class WithRun {
     limit::HostLimits::Options wait;
     wait.deadline = times.deadline;
     wait.may_wait = !options_.no_wait;
-    if (os::terminal_size(STDERR_FILENO)) wait.listener = tell;
+    if (os::terminal_size(STDERR_FILENO)) wait.listener = [this](const domain::WaitReason* why) { show_wait(why); };
+    std::optional<domain::WaitReason> refusal;
+    wait.on_refusal = [&refusal](domain::WaitReason why) { refusal = std::move(why); };
     auto body = [&](Scope& scope) {
       waiting_ = &scope;
       return limits_.acquire(std::move(requests), who_, std::move(wait));
@@ -104,10 +116,10 @@ class WithRun {
     waiting_ = nullptr;
     if (last_signal_ != 0) co_return kBySignal + last_signal_;
     if (!permit) {
-      const bool no_permit = permit.error() == Errc::timed_out || permit.error() == Errc::full;
-      if (!no_permit) co_return fail_with(kFailed, permit.error());
+      if (!refusal) co_return fail_with(kFailed, permit.error());
       const std::string when = options_.no_wait ? "now" : "within " + options_.timeout;
-      co_return fail_with(kNoPermit, Error(permit.error().code(), "no permit " + when).because(permit.error()));
+      say("no permit " + when + ": " + limit_text(*refusal, system_.wall_now()));
+      co_return kNoPermit;
     }
     co_return co_await attend(*permit, times);
   }
@@ -186,11 +198,12 @@ class WithRun {
     if (ward_ != nullptr) ward_->beat();
   }
 
-  static void tell(const limit::WaitReason* why) {
-    if (why != nullptr) say("waiting for " + printable(why->describe()));
+  void show_wait(const domain::WaitReason* why) {
+    if (why != nullptr) say("waiting for " + limit_text(*why, system_.wall_now()));
   }
 
   const WithOptions& options_;
+  const domain::System& system_;
   limit::HostLimits limits_;
   driver::Wardens wardens_;
   asio::signal_set signals_;

@@ -122,7 +122,9 @@ class WorkContext {
   virtual void publish(const WorkUpdate& update) = 0;
   /// Called before a call whose effects must not be repeated. Returns when the store has the mark that the effects of
   /// the attempt may be unknown: if this node dies from here on, the run goes in doubt. Calls nest. Fails if the mark
-  /// could not be stored, or the run was stopped or has another owner: then the call must not be made.
+  /// could not be stored, or the run was stopped or has another owner: then the call must not be made. If the work ends
+  /// before effects_known, the run goes in doubt, whatever the outcome. So a work that is ended within the call returns
+  /// without effects_known, unless it learned what the call did.
   virtual Task<Result<>> effects_unknown() = 0;
   /// Called when the outcome of that call is known. Fails if the mark could not be cleared: then a crash of this node
   /// still puts the run in doubt, and nothing else is wrong.
@@ -150,8 +152,8 @@ class Work {
   virtual void hold(bool /*held*/) {}
   /// end() was called, or processes that an earlier attempt left alive are being ended.
   [[nodiscard]] virtual bool is_ending() const { return false; }
-  /// What it waits for: to begin, to end, or for the network. For people; empty: it does not wait.
-  [[nodiscard]] virtual std::string waits_for() const { return {}; }
+  /// What it waits for: to begin, to end, or for the network. None: it does not wait.
+  [[nodiscard]] virtual std::optional<WaitReason> waits_for() const { return std::nullopt; }
 };
 
 /// Does the work of attempts. tests/conformance has the suite that every implementation passes.

@@ -36,6 +36,7 @@ struct DriverDescriptor {
   bool holds_tokens = false;           ///< it can be stopped at a budget; else usage is known only when it has ended
   bool names_cost = false;             ///< it reports its cost; else the cost follows from tokens and a price
   bool grants_tools = false;           ///< allowed tools with a rule, or of an MCP server, are used without asking
+  bool calls_in_process = false;       ///< it makes its calls in this process, where limits of calls can count them
   bool always_reads_checkout = false;  ///< no option covers all hooks and MCP servers that a checkout's settings name
 
   std::span<const std::string_view> checkout_files{};  ///< that it reads by itself in the folder it is started in

@@ -20,6 +20,13 @@ struct LimitEntry {
   std::optional<WallTime> since{};
   std::optional<std::uint32_t> place{};  ///< in line, from 1; none: it holds its units
 
+  // Of a process of this host that holds a unit.
+  std::string user{};                        ///< its user, if Stint may not inspect the processes of that user
+  bool other_container = false;              ///< not visible from here
+  bool swept = false;                        ///< it was killed; its leftover processes are being ended
+  bool unjudged = false;                     ///< it was killed; its leftover processes belong to another user
+  std::optional<std::uint32_t> counts_to{};  ///< the capacity that it uses, if it differs from that of the limit
+
   friend bool operator==(const LimitEntry&, const LimitEntry&) = default;
 };
 

@@ -17,4 +17,11 @@ std::string_view to_string(SpanKind kind) noexcept {
   return "model_call";
 }
 
+std::optional<SpanKind> parse_span_kind(std::string_view name) noexcept {
+  for (const SpanKind kind : kSpanKinds) {
+    if (to_string(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
 }  // namespace stint::domain

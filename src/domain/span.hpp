@@ -4,14 +4,20 @@
 #include "domain/usage.hpp"
 #include "stint/time.hpp"
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace stint::domain {
 
 enum class SpanKind : std::uint8_t { queue, limit, session, backoff, quota, person, model_call, tool, ending };
+inline constexpr std::array kSpanKinds = {SpanKind::queue,      SpanKind::limit, SpanKind::session,
+                                          SpanKind::backoff,    SpanKind::quota, SpanKind::person,
+                                          SpanKind::model_call, SpanKind::tool,  SpanKind::ending};
 [[nodiscard]] std::string_view to_string(SpanKind kind) noexcept;
+[[nodiscard]] std::optional<SpanKind> parse_span_kind(std::string_view name) noexcept;
 
 /// Reported when it is over.
 struct Span {

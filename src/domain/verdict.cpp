@@ -116,6 +116,13 @@ Verdict judge_handed_back(const Outcome& outcome, const VerdictFacts& facts) {
   return verdict;
 }
 
+Verdict judge_open_call(const Outcome& outcome) {
+  Verdict verdict = doubt(outcome);
+  if (!verdict.why.empty()) verdict.why += "; ";
+  verdict.why += "it ended during a call that must not be repeated";
+  return verdict;
+}
+
 Verdict judge_starved(const Outcome& outcome) {
   Verdict verdict = ends(Settle::park, outcome);
   verdict.park_for = kStarved;

@@ -39,6 +39,9 @@ struct Verdict {
 [[nodiscard]] Verdict judge(const Outcome& outcome, const VerdictFacts& facts);
 /// For an attempt that was ended because its node drains: if the run may begin again, it uses up no attempt.
 [[nodiscard]] Verdict judge_handed_back(const Outcome& outcome, const VerdictFacts& facts);
+/// For an attempt that ended within a call that must not be repeated: in doubt whatever the outcome, because the
+/// effects of that call are unknown.
+[[nodiscard]] Verdict judge_open_call(const Outcome& outcome);
 /// For an attempt that could not begin for lack of a resource of the host: the run waits and uses up no attempt.
 [[nodiscard]] Verdict judge_starved(const Outcome& outcome);
 

@@ -34,6 +34,16 @@ TEST(Verdict, an_attempt_whose_end_was_not_seen_is_in_doubt) {
   EXPECT_TRUE(judge(outcome(OutcomeKind::in_doubt), facts(OnCrash::rerun)).in_doubt);
 }
 
+TEST(Verdict, an_end_within_a_call_that_must_not_be_repeated_is_in_doubt_whatever_the_outcome) {
+  for (const OutcomeKind kind : {OutcomeKind::succeeded, OutcomeKind::cancelled, OutcomeKind::over_budget,
+                                 OutcomeKind::rate_limited, OutcomeKind::agent_error, OutcomeKind::crashed}) {
+    const Verdict verdict = judge_open_call(outcome(kind));
+    EXPECT_TRUE(verdict.in_doubt);
+    EXPECT_EQ(verdict.settle, Settle::retry) << "the store turns a retry with the effects mark into in doubt";
+    EXPECT_EQ(verdict.why, "why; it ended during a call that must not be repeated");
+  }
+}
+
 TEST(Verdict, on_crash_decides_after_a_crash) {
   Outcome crash = outcome(OutcomeKind::crashed);
   EXPECT_EQ(judge(crash, facts(OnCrash::rerun)).settle, Settle::retry);

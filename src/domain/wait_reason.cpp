@@ -31,6 +31,7 @@ std::string_view to_string(WaitCause cause) noexcept {
     case WaitCause::permits: return "permits";
     case WaitCause::network: return "network";
     case WaitCause::ending: return "ending";
+    case WaitCause::leftovers: return "leftovers";
     case WaitCause::store: return "store";
     case WaitCause::other: return "other";
   }

@@ -18,31 +18,32 @@ namespace stint::domain {
 
 /// Each names the fields of WaitReason that go with it.
 enum class WaitCause : std::uint8_t {
-  session,   ///< an earlier run of its session is unfinished: `behind`, `behind_state`
-  delay,     ///< its start time is in the future: `until`
-  backoff,   ///< it waits between two attempts: `until`
-  quota,     ///< parked until its account may be used again: `until`; `limit` if it is parked on one
-  person,    ///< parked until a person answers: `limit` if it is parked on one
-  paused,    ///< a limit is paused: `limit`; `until`, unless until a resume; `behind`, `detail`: the run whose failure
-             ///< paused it, and its error
-  probe,     ///< after a pause a limit admits few runs at first: `limit`, `ramp`, `holders`
-  limit,     ///< too few units are free: `limit`, `capacity`, `held`, `weight`, `holders`, `ahead`
-  turn,      ///< a heavier request of another agent is served first: as `limit`, and `turn_of`, `until`
-  place,     ///< runs of its agent are ahead of it in the queue: `place`
-  workers,   ///< every worker of the pool carries a run, or there is none: `capacity`
-  shortage,  ///< the host or the budget of the fleet lacks something: `shortage`, or `detail` as an attempt met it
-  agent,     ///< its agent can't run here: `detail`; empty: this daemon has no file of it
-  permits,   ///< permits of this host can't be taken at all: `detail`
-  network,   ///< its program waits for the network: `detail`
-  ending,    ///< processes of this attempt or an earlier one are being ended: `detail`
-  store,     ///< the store does not record what the run does: `detail`
-  other,     ///< one that a newer daemon knows: `detail`
+  session,    ///< an earlier run of its session is unfinished: `behind`, `behind_state`
+  delay,      ///< its start time is in the future: `until`
+  backoff,    ///< it waits between two attempts: `until`
+  quota,      ///< parked until its account may be used again: `until`; `limit` if it is parked on one
+  person,     ///< parked until a person answers: `limit` if it is parked on one
+  paused,     ///< a limit is paused: `limit`; `until`, unless until a resume; `behind`, `detail`: the run whose failure
+              ///< paused it, and its error
+  probe,      ///< after a pause a limit admits few runs at first: `limit`, `ramp`, `holders`
+  limit,      ///< too few units are free: `limit`, `capacity`, `held`, `weight`, `holders`, `ahead`
+  turn,       ///< a heavier request of another agent is served first: as `limit`, and `turn_of`, `until`
+  place,      ///< runs of its agent are ahead of it in the queue: `place`
+  workers,    ///< every worker of the pool carries a run, or there is none: `capacity`
+  shortage,   ///< the host or the budget of the fleet lacks something: `shortage`, or `detail` as an attempt met it
+  agent,      ///< its agent can't run here: `detail`; empty: this daemon has no file of it
+  permits,    ///< permits of this host can't be taken at all: `detail`
+  network,    ///< its program waits for the network or its provider: `detail`, in the words of the program
+  ending,     ///< processes of this attempt are being ended: `detail`, the reason; `beyond`
+  leftovers,  ///< processes of an earlier attempt are being ended before it begins
+  store,      ///< the store does not record what the run does: `detail`
+  other,      ///< one that a newer daemon knows: `detail`
 };
 inline constexpr std::array kWaitCauses = {
-    WaitCause::session, WaitCause::delay,    WaitCause::backoff, WaitCause::quota,   WaitCause::person,
-    WaitCause::paused,  WaitCause::probe,    WaitCause::limit,   WaitCause::turn,    WaitCause::place,
-    WaitCause::workers, WaitCause::shortage, WaitCause::agent,   WaitCause::permits, WaitCause::network,
-    WaitCause::ending,  WaitCause::store,    WaitCause::other};
+    WaitCause::session, WaitCause::delay,     WaitCause::backoff, WaitCause::quota,   WaitCause::person,
+    WaitCause::paused,  WaitCause::probe,     WaitCause::limit,   WaitCause::turn,    WaitCause::place,
+    WaitCause::workers, WaitCause::shortage,  WaitCause::agent,   WaitCause::permits, WaitCause::network,
+    WaitCause::ending,  WaitCause::leftovers, WaitCause::store,   WaitCause::other};
 [[nodiscard]] std::string_view to_string(WaitCause cause) noexcept;
 [[nodiscard]] std::optional<WaitCause> parse_wait_cause(std::string_view name) noexcept;
 
@@ -82,6 +83,7 @@ struct WaitReason {
   std::optional<std::int64_t> place{};  ///< from 1
   std::optional<WallTime> until{};
   std::optional<Shortage> shortage{};
+  std::string beyond{};  ///< processes of another user, which Stint may not signal
   std::string detail{};  ///< what a program, the system or a file says, verbatim
 
   friend bool operator==(const WaitReason&, const WaitReason&) = default;

@@ -50,6 +50,8 @@ struct Progress {
   std::string text;
   Usage usage;           ///< so far; of kind usage only
   bool is_part = false;  ///< of kind text: a delta, which the next one continues; else a whole message
+  std::string call{};    ///< of kinds tool_start and tool_end: the id of the call, if the CLI gives one
+  std::string tool{};    ///< of kind tool_start: its name
 };
 
 struct ProcessEnd {
@@ -87,7 +89,8 @@ class Dialect {
   /// True: the CLI is about to wait or to retry by itself, longer or more often than it may. The attempt is then ended
   /// with polite_end(), and its outcome is that of `finish`: only Stint retries.
   [[nodiscard]] virtual bool gives_up() const { return false; }
-  /// While the CLI waits for the network or the provider: the reason that it gave, for people; empty: it does not wait.
+  /// While the CLI waits for the network or the provider: the reason that it gave, in one line; empty: it does not
+  /// wait.
   [[nodiscard]] virtual std::string waits_for() const { return {}; }
   /// True: the conversation to continue does not exist.
   [[nodiscard]] virtual bool is_conversation_unknown() const { return false; }

@@ -107,7 +107,7 @@ class ClaudeDialect final : public Dialect {
     return result_.seen && result_.is_error && has(result_.why, "no conversation found");
   }
   bool gives_up() const override { return !gave_up_.empty(); }
-  std::string waits_for() const override { return waiting_.empty() ? std::string() : network_wait(waiting_); }
+  std::string waits_for() const override { return one_line(waiting_, kWaitShown); }
   PoliteEnd polite_end() override {
     PoliteEnd end;
     end.stdin_bytes = R"({"type":"control_request","request_id":"stint-end","request":{"subtype":"interrupt"}})"
@@ -296,6 +296,8 @@ void ClaudeDialect::read_assistant(const json::object& event, std::vector<Progre
       emit(out, ProgressKind::tool_start, one_line(name + " " + call, 2 * kShownMax));
       if (calls_.size() >= kCallsMax) calls_.erase(calls_.begin());
       calls_.push_back({shortened(text_at(*block, "id"), kShownMax), one_line(name, kShownMax), call});
+      out.back().call = calls_.back().id;
+      out.back().tool = calls_.back().tool;
     }
   }
 }
@@ -310,6 +312,7 @@ void ClaudeDialect::read_user(const json::object& event, std::vector<Progress>& 
       if (block == nullptr || text_at(*block, "type") != "tool_result") continue;
       const std::string said = one_line(text_at(*block, "content"), kShownMax);
       emit(out, ProgressKind::tool_end, (truth_at(*block, "is_error") ? "failed: " : "") + said);
+      out.back().call = shortened(text_at(*block, "tool_use_id"), kShownMax);
       if (has(said, "no such tool available")) note_missing(text_at(*block, "tool_use_id"));
       emitted = true;
     }

@@ -156,7 +156,7 @@ class CodexDialect final : public Dialect {
 
   bool result_seen() const override { return completed_ || failed_; }
   bool gives_up() const override { return gave_up_; }
-  std::string waits_for() const override { return waiting_.empty() ? std::string() : network_wait(waiting_); }
+  std::string waits_for() const override { return one_line(waiting_, kWaitShown); }
   PoliteEnd polite_end() override {
     PoliteEnd end;
     end.signal = SIGINT;  // the only signal that it handles; it exits with status 1 and without a final event
@@ -305,6 +305,8 @@ class CodexDialect final : public Dialect {
       note_refused_command(item);
     }
     emit(out, done ? ProgressKind::tool_end : ProgressKind::tool_start, one_line(what, kShownMax));
+    out.back().call = shortened(text_at(item, "id"), kShownMax);
+    if (!done) out.back().tool = one_line(type == "mcp_tool_call" ? what : type, kShownMax);
   }
 
   std::string conversation_, text_, error_;

@@ -108,6 +108,8 @@ class GeminiDialect final : public Dialect {
       if (call.empty() && parameters != nullptr) call = text_at(*parameters, "file_path");
       calls_.push_back({shortened(text_at(*event, "tool_id"), kShownMax), name, one_line(call, kShownMax)});
       emit(out, ProgressKind::tool_start, one_line(name + " " + call, kShownMax));
+      out.back().call = calls_.back().id;
+      out.back().tool = name;
     } else if (type == "tool_result") {
       read_tool_result(*event, out);
     } else if (type == "error") {
@@ -142,7 +144,7 @@ class GeminiDialect final : public Dialect {
     gave_up_ = gave_up_ || limited || !first;
   }
   bool gives_up() const override { return gave_up_; }
-  std::string waits_for() const override { return waiting_.empty() ? std::string() : network_wait(waiting_); }
+  std::string waits_for() const override { return one_line(waiting_, kWaitShown); }
   bool result_seen() const override { return result_; }
   PoliteEnd polite_end() override {
     PoliteEnd end;
@@ -290,6 +292,7 @@ class GeminiDialect final : public Dialect {
       denials_.push_back({call.tool, call.call, std::string(allow)});
     }
     emit(out, ProgressKind::tool_end, call.tool + " → " + one_line(text_at(event, "status"), kShownMax));
+    out.back().call = id;
   }
   void read_result(const json::object& event, std::vector<Progress>& out) {
     result_ = true;

@@ -93,6 +93,20 @@ TEST(DialectStream, claude_reports_progress) {
   EXPECT_EQ(played.outcome.usage.cost_micros, 193190);
 }
 
+TEST(DialectStream, the_end_of_a_tool_names_its_call) {
+  for (const auto& [driver, tool] :
+       {std::pair{"claude", "Bash"}, {"codex", "command_execution"}, {"gemini", "run_shell_command"}}) {
+    SCOPED_TRACE(driver);
+    const Played played = play(driver, recorded(std::string(driver) + "/tool"), exited(0));
+    const auto begin = std::ranges::find(played.progress, ProgressKind::tool_start, &Progress::kind);
+    const auto end = std::ranges::find(played.progress, ProgressKind::tool_end, &Progress::kind);
+    ASSERT_TRUE(begin != played.progress.end() && end != played.progress.end());
+    EXPECT_EQ(begin->tool, tool);
+    EXPECT_NE(begin->call, "");
+    EXPECT_EQ(end->call, begin->call);
+  }
+}
+
 TEST(DialectStream, a_refused_call_comes_with_the_line_that_would_allow_it) {
   const Outcome claude = play("claude", recorded("claude/denied"), exited(0)).outcome;
   ASSERT_EQ(claude.denials.size(), 2);

@@ -1,5 +1,6 @@
 #include "driver/process_attempt.hpp"
 
+#include "driver/dialect_support.hpp"
 #include "os/process.hpp"
 #include "os/spawn.hpp"
 #include "os/terminal.hpp"
@@ -171,14 +172,16 @@ Task<> ProcessAttempt::write(std::string text, bool close) {
   if (streams.close_after) streams.input.close(ignored);
 }
 
-std::string ProcessAttempt::waits_for() const {
-  if (ward_ == nullptr) return {};
-  if (!why_ended_) return dialect_.waits_for();
-  const std::string beyond = ward_->beyond_reach();
-  return "its processes are being ended (" + why_ended_->message + ")" +
-         (beyond.empty()
-              ? ""
-              : "; Stint may not signal " + beyond + ", which runs as another user: end it as that user, or as root");
+std::optional<domain::WaitReason> ProcessAttempt::waits_for() const {
+  using domain::WaitCause;
+  if (ward_ == nullptr) return std::nullopt;
+  if (why_ended_) {
+    return domain::WaitReason{
+        .cause = WaitCause::ending, .beyond = ward_->beyond_reach(), .detail = why_ended_->message};
+  }
+  std::string network = dialect_.waits_for();
+  if (network.empty()) return std::nullopt;
+  return domain::WaitReason{.cause = WaitCause::network, .detail = std::move(network)};
 }
 
 void ProcessAttempt::hold(bool held) noexcept {
@@ -298,7 +301,7 @@ Task<> ProcessAttempt::watch_life() {
     const std::string network = dialect_.waits_for();
     end(network.empty() ? OutcomeKind::stalled : OutcomeKind::api_error,
         "no output and no work for " + std::to_string(brief ? ms : ms / 1000) + (brief ? " ms" : " s") +
-            (network.empty() ? "" : "; " + network));
+            (network.empty() ? "" : "; " + network_wait(network)));
     why_ended_->unreachable = !network.empty();
   }
 }
@@ -337,7 +340,7 @@ Result<std::unique_ptr<ProcessReport>> ProcessAttempt::report(const Ended& ended
     report->outcome.unreachable = why_ended_->unreachable;
     report->outcome.message = why_ended_->message;
     if (why_ended_->kind == OutcomeKind::over_budget && !network.empty()) {
-      report->outcome.message += "; at the end " + network;
+      report->outcome.message += "; at the end " + network_wait(network);
     }
   } else if (ended.by_lease) {
     report->outcome.kind = OutcomeKind::crashed;

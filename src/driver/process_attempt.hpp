@@ -6,6 +6,7 @@
 #pragma once
 
 #include "domain/outcome.hpp"
+#include "domain/wait_reason.hpp"
 #include "driver/dialect.hpp"
 #include "driver/ward.hpp"
 #include "stint/notification.hpp"
@@ -69,8 +70,8 @@ class ProcessAttempt {
   /// That time does not count as a stall. What is in the pipe at the end is still read.
   void hold(bool held) noexcept;
   [[nodiscard]] bool ending() const noexcept { return why_ended_.has_value(); }
-  /// While its processes are being ended: that, and why. While its CLI waits for the network: that. For people.
-  [[nodiscard]] std::string waits_for() const;
+  /// While its processes are being ended: that, and why. While its CLI waits for the network: that.
+  [[nodiscard]] std::optional<domain::WaitReason> waits_for() const;
 
  private:
   class Streams;

@@ -350,7 +350,7 @@ class RetryingDialect final : public Dialect {
   }
   void read_error(std::string_view line) override { again_ = again_ || line == "again"; }
   bool gives_up() const override { return again_; }
-  std::string waits_for() const override { return waits_ ? "it waits for the network (no route)" : std::string(); }
+  std::string waits_for() const override { return waits_ ? "no route" : std::string(); }
   bool result_seen() const override { return false; }
   PoliteEnd polite_end() override {
     PoliteEnd end;
@@ -388,7 +388,7 @@ TEST_F(ProcessAttemptTest, a_cli_that_would_retry_by_itself_is_ended_with_its_er
 TEST_F(ProcessAttemptTest, silence_while_waiting_for_the_network_is_an_api_error) {
   make_ = [] { return std::make_unique<RetryingDialect>(); };
   options_.idle_timeout = 400ms;
-  std::string waits;
+  std::optional<domain::WaitReason> waits;
   ProcessAttempt* waiting = nullptr;
   const auto look = [&]() -> Task<> {
     co_await sleep_for(50ms);
@@ -399,10 +399,12 @@ TEST_F(ProcessAttemptTest, silence_while_waiting_for_the_network_is_an_api_error
     aside_->spawn(look());
   });
   ASSERT_TRUE(report);
-  EXPECT_EQ(waits, "it waits for the network (no route)");
+  ASSERT_TRUE(waits);
+  EXPECT_EQ(*waits, (domain::WaitReason{.cause = domain::WaitCause::network, .detail = "no route"}));
   EXPECT_EQ(report->outcome.kind, OutcomeKind::api_error);
   EXPECT_TRUE(report->outcome.unreachable);
-  EXPECT_EQ(report->outcome.message, "no output and no work for 400 ms; it waits for the network (no route)");
+  EXPECT_EQ(report->outcome.message,
+            "no output and no work for 400 ms; it waits for the network or its provider (no route)");
 }
 
 TEST_F(ProcessAttemptTest, processes_that_outlive_the_command_get_a_short_grace) {

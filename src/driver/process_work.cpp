@@ -1,5 +1,6 @@
 #include "driver/process_work.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -68,9 +69,9 @@ Task<Result<>> ProcessWork::end_leftovers() {
                        "processes of an earlier attempt did not end, even after SIGKILL: " + ending.left));
 }
 
-std::string ProcessWork::waits_for() const {
-  return ends_leftovers_ ? "it waits until the processes of an earlier attempt have ended; they are being ended"
-                         : process_.waits_for();
+std::optional<domain::WaitReason> ProcessWork::waits_for() const {
+  if (ends_leftovers_) return domain::WaitReason{.cause = domain::WaitCause::leftovers};
+  return process_.waits_for();
 }
 
 ProcessEvents ProcessWork::events() {
@@ -88,7 +89,28 @@ void ProcessWork::translate(const Progress& progress) {
   update.text = progress.text;
   if (update.kind != Kind::conversation) mask_secrets(update.text);
   update.usage = priced(progress.usage);
+  if (progress.kind == ProgressKind::tool_start) begin_tool(progress);
+  if (progress.kind == ProgressKind::tool_end) update.span = end_tool(progress);
+  if (update.span) update.kind = Kind::span;
   parts_.context.publish(update);
+}
+
+void ProcessWork::begin_tool(const Progress& progress) {
+  if (progress.call.empty() || tools_.size() >= kToolsMax) return;
+  tools_.push_back({progress.call, progress.tool, parts_.wardens.reactor().now()});
+  mask_secrets(tools_.back().name);
+}
+
+/// Returns none if the start of the tool was not seen.
+std::optional<domain::Span> ProcessWork::end_tool(const Progress& progress) {
+  const auto tool = std::ranges::find(tools_, progress.call, &OpenTool::call);
+  if (tool == tools_.end()) return std::nullopt;
+  domain::Span span{.kind = domain::SpanKind::tool,
+                    .name = std::move(tool->name),
+                    .length = parts_.wardens.reactor().now() - tool->since,
+                    .usage = {}};
+  tools_.erase(tool);
+  return span;
 }
 
 /// A dialect with lines emits whole messages, each ended by a newline; one without emits pieces of a stream.

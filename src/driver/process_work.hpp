@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stint::driver {
 
@@ -42,12 +43,14 @@ class ProcessWork final : public domain::Work {
   void end(OutcomeKind kind, std::string why) override { process_.end(kind, std::move(why)); }
   void hold(bool held) override { process_.hold(held); }
   [[nodiscard]] bool is_ending() const override { return ends_leftovers_ || process_.ending(); }
-  [[nodiscard]] std::string waits_for() const override;
+  [[nodiscard]] std::optional<domain::WaitReason> waits_for() const override;
 
  private:
   Task<Result<>> end_leftovers();
   ProcessEvents events();
   void translate(const Progress& progress);
+  void begin_tool(const Progress& progress);
+  [[nodiscard]] std::optional<domain::Span> end_tool(const Progress& progress);
   [[nodiscard]] std::string masked_message(std::string text);
   void publish_delta(std::string_view text);
   void end_message();
@@ -56,12 +59,19 @@ class ProcessWork final : public domain::Work {
   [[nodiscard]] std::unique_ptr<domain::WorkReport> report_of(ProcessReport seen) const;
   void mask_secrets(std::string& text) const;
 
+  static constexpr std::size_t kToolsMax = 200;  // open calls; further ones get no span
+  struct OpenTool {
+    std::string call, name;
+    TimePoint since;
+  };
+
   const Parts parts_;
   const Price price_;
   const std::optional<domain::Survivors::Leftover> lost_;
   const bool conversation_may_not_exist_;
   bool in_line_ = false;  // of a message that comes in deltas
   bool ends_leftovers_ = false;
+  std::vector<OpenTool> tools_;
   std::string note_;
   const SecretMask own_mask_;
   MaskedPieces pieces_;

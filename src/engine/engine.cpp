@@ -111,7 +111,7 @@ Task<Result<>> Engine::run() {
   co_return ended;
 }
 
-Task<Result<>> Engine::reload(AgentRegistry registry, std::map<std::string, std::uint32_t> capacities) {
+Task<Result<>> Engine::reload(AgentRegistry registry, Capacities capacities) {
   std::vector<std::string> names;
   for (const auto& [name, spec] : registry) {
     names.push_back(name);
@@ -119,10 +119,13 @@ Task<Result<>> Engine::reload(AgentRegistry registry, std::map<std::string, std:
   }
   const auto next = std::make_shared<const AgentRegistry>(std::move(registry));
   Result<> done = co_await define_all(parts_.store, next);
-  if (done) done = co_await parts_.store.configure(std::move(capacities), std::move(names));
+  if (done) done = co_await parts_.store.configure(std::move(capacities.in_store), std::move(names));
   if (!done) {
     (void)co_await define_all(parts_.store, registry_);  // restores what the first call may have changed
     co_return done;
+  }
+  for (const auto& [name, capacity] : capacities.of_calls) {
+    STINT_ASSERT(call_limits_.set(name, capacity) && "the settings were checked");
   }
   registry_ = next;
   wakeup_.notify();

@@ -104,9 +104,16 @@ class Engine {
   /// Drains without a timeout; runs that are already being handed back are ended without a grace period. Returns at
   /// once.
   void hurry();
-  /// Replaces the agents and the capacities of limits that the store counts. Running attempts keep those with which
-  /// they began. If it fails, nothing changes.
-  Task<Result<>> reload(AgentRegistry registry, std::map<std::string, std::uint32_t> capacities);
+  /// The capacities of limits, by name.
+  struct Capacities {
+    std::map<std::string, std::uint32_t> in_store{};
+    std::map<std::string, std::uint32_t> of_calls{};  ///< as EngineOptions::call_limits
+  };
+  /// Replaces the agents and the capacities of limits. Running attempts keep those with which they began, so a call
+  /// limit that is no longer named stays. If it fails, nothing changes.
+  Task<Result<>> reload(AgentRegistry registry, Capacities capacities);
+  /// Limits of this process for single calls of attempts.
+  [[nodiscard]] pool::CallLimits& call_limits() noexcept { return call_limits_; }
   /// Ends a run if this node carries it. The caller has already recorded the stop in the store.
   bool stop_here(std::string_view id, pool::Carried::Stop why, std::string text);
 

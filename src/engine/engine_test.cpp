@@ -418,6 +418,26 @@ TEST_F(EngineTest, runs_of_agents_added_by_a_reload_are_carried) {
   EXPECT_EQ(look(id).state, RunState::succeeded);
 }
 
+TEST_F(EngineTest, a_reload_resizes_call_limits) {
+  add_agent("a");
+  start(10, [](EngineOptions& options) { options.call_limits = {{"model", 1}, {"tools", 2}}; });
+  EXPECT_EQ(engine_->call_limits().find("model")->capacity, 1U);
+  get(engine_->reload(registry_, {.of_calls = {{"model", 3}, {"new", 4}}}));
+  EXPECT_EQ(engine_->call_limits().find("model")->capacity, 3U);
+  EXPECT_EQ(engine_->call_limits().find("new")->capacity, 4U);
+  EXPECT_EQ(engine_->call_limits().find("tools")->capacity, 2U) << "running attempts may still acquire it";
+}
+
+TEST_F(EngineTest, a_failed_reload_resizes_no_call_limit) {
+  add_agent("a");
+  start(10, [](EngineOptions& options) { options.call_limits = {{"model", 1}}; });
+  store_.refuses_configure = true;
+  auto reload = [this]() -> Task<> { EXPECT_FALSE(co_await engine_->reload(registry_, {.of_calls = {{"model", 3}}})); };
+  scope_.spawn(reload());
+  sim_.advance(1s);
+  EXPECT_EQ(engine_->call_limits().find("model")->capacity, 1U);
+}
+
 TEST_F(EngineTest, old_runs_are_pruned) {
   add_agent("a");
   start(10, [](EngineOptions& options) { options.retention = 1h; });

@@ -28,12 +28,12 @@ void Engine::log_slow_endings() {
   std::map<AttemptKey, bool> ending;
   for (const auto& [key, carried] : worker_.carried()) {
     if (!carried->is_ending()) continue;
-    const std::string why = carried->waits_for();
+    const domain::WaitReason why = carried->waits_for().value_or(domain::WaitReason());
     const auto before = endings_.find(AttemptKey(key));
     const bool logged = before != endings_.end() && before->second;
     if (before != endings_.end() && !logged) {
       log_.say(domain::LogLevel::warning, "ending the attempt takes long",
-               {{"run", std::string(AttemptKey(key).first)}, {"why", why}});
+               {{"run", std::string(AttemptKey(key).first)}, {"why", why.detail}, {"beyond", why.beyond}});
     }
     ending[AttemptKey(key)] = before != endings_.end();
   }

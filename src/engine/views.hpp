@@ -69,7 +69,7 @@ struct AgentView {
 
 struct LimitView {
   std::string name;
-  std::string home;  ///< host, or cluster
+  std::string home;  ///< process, host or cluster
   std::optional<std::uint32_t> capacity;
   std::int64_t held = 0;      ///< units
   std::uint64_t waiting = 0;  ///< requests in line

@@ -14,7 +14,7 @@ engine::LimitView view_of(const limit::Listing& listing) {
   view.waiting = listing.waiters.size();
   view.lists_every_unit = true;
   for (const limit::Slots::Holder& holder : listing.holders) {
-    view.holders.push_back(limit::entry_of(holder));
+    view.holders.push_back(limit::entry_of(holder, listing.capacity));
   }
   for (const os::SlotRecord& waiter : listing.waiters) {
     view.line.push_back(limit::entry_of(waiter));

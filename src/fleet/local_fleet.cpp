@@ -318,6 +318,17 @@ Task<Result<std::vector<LimitView>>> LocalFleet::list_limits(Detail detail) {
     view.paused = state.paused;
     view.paused_until = state.paused_until;
   }
+  if (parts_.engine != nullptr) {
+    for (const std::string& name : parts_.engine->call_limits().names()) {
+      const auto state = *parts_.engine->call_limits().find(name);
+      LimitView& view = views.emplace_back();
+      view.name = name;
+      view.home = "process";
+      view.capacity = state.capacity;
+      view.held = state.held;
+      view.waiting = state.waiting;
+    }
+  }
   std::ranges::sort(views, {}, &LimitView::name);
   if (detail == Detail::summary) {
     for (LimitView& view : views) view.holders = view.line = {};
@@ -329,6 +340,11 @@ Task<Result<>> LocalFleet::resize_limit(std::string name, std::uint32_t capacity
   if (options_.resize_host_limit) {
     STINT_CO_TRY(const bool done, co_await options_.resize_host_limit(name, capacity));
     if (done) co_return Result<>();
+  }
+  if (parts_.engine != nullptr && parts_.engine->call_limits().find(name)) {
+    STINT_CO_CHECK(parts_.engine->call_limits().set(name, capacity));
+    tell("");
+    co_return Result<>();
   }
   STINT_CO_TRY(const store::LimitState limit, co_await must_know(name));
   if (!limit.capacity) {

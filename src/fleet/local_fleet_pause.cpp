@@ -7,10 +7,10 @@
 
 namespace stint::fleet {
 using domain::RunState;
-using store::WaitReason;
+using domain::WaitCause;
 
 bool is_parked_on_limit(const store::Why& why) noexcept {
-  return (why.reason == store::WaitReason::person || why.reason == store::WaitReason::quota) && !why.limit.empty();
+  return (why.cause == WaitCause::person || why.cause == WaitCause::quota) && !why.limit.empty();
 }
 
 /// Resumes the limit on which the run is parked: while the account stays paused, neither this run nor any other on it
@@ -20,7 +20,7 @@ Task<Result<>> LocalFleet::answer(std::string id) {
   STINT_CO_TRY(const std::vector<store::Why> reasons, co_await parts_.store.why(found.run.id));
   const bool parked = found.run.state == RunState::parked;
   for (const store::Why& each : reasons) {
-    if (!parked && each.reason == store::WaitReason::paused) {
+    if (!parked && each.cause == WaitCause::paused) {
       co_return fail(Errc::conflict, "'" + found.run.id + "' is " + std::string(to_string(found.run.state)) +
                                          ", not parked: it waits for " + each.limit +
                                          ", which is paused. `stint resume " + each.limit + "` ends that");

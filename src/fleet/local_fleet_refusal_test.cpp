@@ -190,7 +190,7 @@ TEST_F(EngineTest, a_reload_that_the_store_refuses_changes_nothing) {
   more["b"].entry.name = "b";
   store_.refuses_configure = true;
   std::optional<Result<>> done;
-  auto reload = [&]() -> Task<> { done = co_await engine_->reload(more, {{"agent:a", 2}}); };
+  auto reload = [&]() -> Task<> { done = co_await engine_->reload(more, {.in_store = {{"agent:a", 2}}}); };
   scope_.spawn(reload());
   sim_.advance(1s);
   ASSERT_TRUE(done);

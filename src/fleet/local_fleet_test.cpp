@@ -100,6 +100,22 @@ TEST_F(EngineTest, a_run_that_waits_for_a_limit_names_its_holders) {
   EXPECT_EQ(limits.front().home, "host");
 }
 
+TEST_F(EngineTest, call_limits_are_listed_and_resized) {
+  add_agent("a");
+  start(1, [](EngineOptions& options) { options.call_limits = {{"model", 2}}; });
+  LocalFleet fleet(
+      {sim_, store_, run_codec_, system_, [this]() -> const AgentRegistry& { return registry_; }, engine_.get()}, {});
+  const auto permit = get(engine_->call_limits().acquire("model", 1));
+  const std::vector<LimitView> limits = get(fleet.limits());
+  const auto listed = std::ranges::find(limits, "model", &LimitView::name);
+  ASSERT_NE(listed, limits.end());
+  EXPECT_EQ(listed->home, "process");
+  EXPECT_EQ(listed->capacity, 2U);
+  EXPECT_EQ(listed->held, 1);
+  get(fleet.resize_limit("model", 5));
+  EXPECT_EQ(engine_->call_limits().find("model")->capacity, 5U);
+}
+
 TEST_F(EngineTest, a_run_kept_for_one_engine_is_taken_by_no_other_until_that_is_gone) {
   add_agent("a");
   const std::string id = "keptkeptkept";

@@ -13,24 +13,8 @@ using domain::WaitReason;
 
 constexpr std::uint32_t kParkedLookedAt = 20;  // the latest parked runs, searched for the cause of a pause
 
-WaitCause cause_of(store::WaitReason reason) noexcept {
-  switch (reason) {
-    case store::WaitReason::session: return WaitCause::session;
-    case store::WaitReason::delay: return WaitCause::delay;
-    case store::WaitReason::backoff: return WaitCause::backoff;
-    case store::WaitReason::quota: return WaitCause::quota;
-    case store::WaitReason::person: return WaitCause::person;
-    case store::WaitReason::paused: return WaitCause::paused;
-    case store::WaitReason::probe: return WaitCause::probe;
-    case store::WaitReason::limit: return WaitCause::limit;
-    case store::WaitReason::turn: return WaitCause::turn;
-    case store::WaitReason::place: return WaitCause::place;
-  }
-  return WaitCause::place;
-}
-
 WaitReason reason_of(store::Why why) {
-  WaitReason reason{.cause = cause_of(why.reason),
+  WaitReason reason{.cause = why.cause,
                     .limit = std::move(why.limit),
                     .capacity = why.capacity,
                     .held = why.held,
@@ -77,10 +61,8 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
 
 void LocalFleet::add_reasons_of_attempt(const RunView& view, std::vector<WaitReason>& reasons) const {
   const pool::Carried* const carried = parts_.engine->worker().find(view.run.id);
-  std::string waits = carried != nullptr ? carried->waits_for() : std::string();
-  if (!waits.empty()) {
-    reasons.push_back(
-        {.cause = carried->is_ending() ? WaitCause::ending : WaitCause::network, .detail = std::move(waits)});
+  if (carried != nullptr) {
+    if (auto waits = carried->waits_for()) reasons.push_back(std::move(*waits));
   }
   std::string unusable = parts_.engine->store_health().why_unusable();
   if (!unusable.empty()) reasons.push_back({.cause = WaitCause::store, .detail = std::move(unusable)});

@@ -6,13 +6,22 @@
 
 namespace stint::fleet {
 
+namespace {
+
+engine::EngineOptions with_call_limits(engine::EngineOptions options, const project::Snapshot& snapshot) {
+  options.call_limits = snapshot.process_limits;
+  return options;
+}
+
+}  // namespace
+
 Node::Node(const Parts& parts, Options options)
     : permits_(parts.reactor, parts.system, parts.snapshot),
       planner_(parts.snapshot, std::move(options.planner)),
       driver_(parts.reactor, std::move(options.driver)),
       engine_({parts.reactor, parts.store, driver_, permits_, run_codec_, parts.system, parts.log, &driver_.survivors(),
                &planner_},
-              std::move(options.engine), parts.snapshot()->registry),
+              with_call_limits(std::move(options.engine), *parts.snapshot()), parts.snapshot()->registry),
       fleet_({.executor = parts.reactor,
               .store = parts.store,
               .run_codec = run_codec_,

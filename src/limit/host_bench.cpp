@@ -106,7 +106,7 @@ void blocking_handover(const Args& args, Shared& shared, const std::string& dire
     Party party(directory, 1, inotify);
     for (std::int64_t round = 0; round < rounds; ++round) {
       blocking_await(shared, Shared::held);
-      limit::HostPermit permit = party.blocking_acquire(mark(round), [&](const limit::WaitReason* why) {
+      limit::HostPermit permit = party.blocking_acquire(mark(round), [&](const domain::WaitReason* why) {
         if (why != nullptr) shared.turn = Shared::waiting;
       });
       shared.got_ns = party.now_ns();

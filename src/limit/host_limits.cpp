@@ -1,6 +1,6 @@
 #include "limit/host_limits.hpp"
 
-#include "os/owner.hpp"
+#include "limit/listing.hpp"
 #include "os/process.hpp"
 
 #include <algorithm>
@@ -31,29 +31,16 @@ os::SlotRecord record_of(const Claimant& who, std::uint32_t weight, WallTime now
   return record;
 }
 
-WaitReason reason_of(HostWait& wait, std::uint32_t weight) {
-  WaitReason reason;
-  reason.limit = wait.limit().name;
-  reason.capacity = capacity_now(wait.limit());
-  reason.weight = weight;
-  reason.ahead = wait.ahead();
-  reason.holders = wait.holders();
+domain::WaitReason reason_of(HostWait& wait, std::uint32_t weight) {
+  const std::vector<Slots::Holder> holders = wait.holders();
+  domain::WaitReason reason{.cause = domain::WaitCause::limit,
+                            .limit = wait.limit().name,
+                            .capacity = capacity_now(wait.limit()),
+                            .held = static_cast<std::int64_t>(holders.size()),
+                            .weight = weight,
+                            .ahead = static_cast<std::uint32_t>(wait.ahead())};
+  for (const Slots::Holder& holder : holders) reason.holders.push_back(entry_of(holder, *reason.capacity));
   return reason;
-}
-
-std::string describe(const Slots::Holder& holder, std::uint32_t capacity) {
-  if (!holder.record) return "another tool";
-  const os::SlotRecord& record = *holder.record;
-  std::string text = record.label.empty() ? "pid " + std::to_string(record.pid)
-                                          : record.label + " (pid " + std::to_string(record.pid) + ")";
-  if (os::is_other_users(record)) text += " of " + os::user_name(*record.user);
-  if (holder.unjudged)
-    text += ", which was killed; only that user or root can check for leftover processes and end them";
-  if (!os::can_see(record)) text += " in another container (if that container is gone for good, empty the slot's file)";
-  if (holder.swept) text += ", which was killed; its leftover processes are being ended";
-  if (record.capacity != 0 && record.capacity != capacity)
-    text += ", which uses the capacity " + std::to_string(record.capacity);
-  return text;
 }
 
 /// Reports the reason of a wait to the listener, with a bounded rate.
@@ -68,7 +55,7 @@ class ReasonReporter {
   void report(HostWait& wait, std::uint32_t weight, TimePoint now) {
     if (!listener_ || now < next_) return;
     next_ = now + kReportEvery;
-    WaitReason reason = reason_of(wait, weight);
+    domain::WaitReason reason = reason_of(wait, weight);
     if (reported_ && *reported_ == reason) return;
     reported_ = std::move(reason);
     listener_(&*reported_);
@@ -77,33 +64,10 @@ class ReasonReporter {
  private:
   const HostLimits::Listener& listener_;
   TimePoint next_;
-  std::optional<WaitReason> reported_;
+  std::optional<domain::WaitReason> reported_;
 };
 
 }  // namespace
-
-bool operator==(const WaitReason& a, const WaitReason& b) {
-  const auto same = [](const Slots::Holder& x, const Slots::Holder& y) {
-    return x.index == y.index && x.swept == y.swept && x.unjudged == y.unjudged &&
-           x.record.has_value() == y.record.has_value() &&
-           (!x.record || (x.record->run == y.record->run && x.record->label == y.record->label));
-  };
-  return a.limit == b.limit && a.capacity == b.capacity && a.weight == b.weight && a.ahead == b.ahead &&
-         std::ranges::equal(a.holders, b.holders, same);
-}
-
-std::string WaitReason::describe() const {
-  std::string text = limit + ": ";
-  text += ahead == 0 ? "next in line" : std::to_string(ahead) + " ahead in line";
-  text += " for " + std::to_string(weight) + " of " + std::to_string(capacity);
-  std::vector<std::string> names;
-  for (const Slots::Holder& holder : holders) {
-    std::string name = limit::describe(holder, capacity);
-    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
-  }
-  for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "; held by " : ", ") + names[i];
-  return text;
-}
 
 Task<Result<HostPermit>> HostLimits::acquire(std::vector<HostRequest> requests, Claimant who, Options options) {
   // By file, not by name: two names may mean one file (`a:b`, `a.b`), and all processes must take them in the same
@@ -145,7 +109,8 @@ Task<Result<HostPermit>> HostLimits::acquire_one(HostRequest request, const Clai
     if (granted) co_return wait.permit();
     const bool late = options.deadline.passed(now);
     if (late || !options.may_wait) {
-      co_return fail(late ? Errc::timed_out : Errc::full, reason_of(wait, request.weight).describe());
+      if (options.on_refusal) options.on_refusal(reason_of(wait, request.weight));
+      co_return fail(late ? Errc::timed_out : Errc::full, "no free permit of '" + request.limit.name + "'");
     }
     reporter.report(wait, request.weight, now);
     notified = co_await notifier_.wait(std::min(wait.next_check(), options.deadline.when()));

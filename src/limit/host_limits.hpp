@@ -4,6 +4,7 @@
 #pragma once
 
 #include "domain/system.hpp"
+#include "domain/wait_reason.hpp"
 #include "limit/file_notifier.hpp"
 #include "limit/host_wait.hpp"
 #include "stint/task.hpp"
@@ -27,19 +28,6 @@ struct Claimant {
   std::vector<std::string> marks;  ///< the runs of which this process is a part: it inherits what they hold
 };
 
-/// Why a wait is not over.
-struct WaitReason {
-  std::string limit;
-  std::uint32_t capacity = 0;
-  std::uint32_t weight = 1;
-  std::size_t ahead = 0;
-  std::vector<Slots::Holder> holders;
-
-  friend bool operator==(const WaitReason& a, const WaitReason& b);
-  /// "gpu: 2 ahead in line for 1 of 4; held by train (pid 4711)".
-  [[nodiscard]] std::string describe() const;
-};
-
 class HostLimits {
  public:
   /// `use_inotify` false: poll, as on a host without inotify.
@@ -47,14 +35,14 @@ class HostLimits {
       : reactor_(reactor), system_(system), notifier_(reactor, use_inotify) {}
 
   /// Called when a wait begins, when its reason changes, and with null when it is over.
-  using Listener = std::function<void(const WaitReason*)>;
-  /// `Errc::timed_out` at the deadline, `Errc::full` if it may not wait: it then holds nothing, and the text gives
-  /// the reason.
+  using Listener = std::function<void(const domain::WaitReason*)>;
+  /// `Errc::timed_out` at the deadline, `Errc::full` if it may not wait: it then holds nothing.
   struct Options {
     Options() noexcept {}  // NOLINT: not an aggregate, so that it can be used in a co_await expression
     Deadline deadline;
     bool may_wait = true;
     Listener listener;
+    std::function<void(domain::WaitReason)> on_refusal;  ///< called with the reason before it fails with one of the two
   };
   Task<Result<HostPermit>> acquire(std::vector<HostRequest> requests, Claimant who, Options options = Options());
 

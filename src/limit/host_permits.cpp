@@ -1,7 +1,6 @@
 #include "limit/host_permits.hpp"
 
 #include "domain/run_id.hpp"
-#include "limit/listing.hpp"
 #include "os/cgroup.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
@@ -27,17 +26,6 @@ class HeldHostPermits final : public domain::HeldPermits {
   HostPermit permit_;
 };
 
-domain::WaitReason reason_of(const WaitReason& reason) {
-  domain::WaitReason out{.cause = domain::WaitCause::limit,
-                         .limit = reason.limit,
-                         .capacity = reason.capacity,
-                         .held = static_cast<std::int64_t>(reason.holders.size()),
-                         .weight = reason.weight,
-                         .ahead = static_cast<std::uint32_t>(reason.ahead)};
-  for (const Slots::Holder& holder : reason.holders) out.holders.push_back(entry_of(holder));
-  return out;
-}
-
 }  // namespace
 
 HostPermits::HostPermits(Reactor& reactor, const domain::System& system, project::CurrentSnapshot snapshot)
@@ -58,11 +46,7 @@ Task<Result<std::unique_ptr<domain::HeldPermits>>> HostPermits::acquire(
   who.label = agent;
   who.marks = os::mark_parts(os::environment(os::kMarkVariable));
   HostLimits::Options options;
-  options.listener = [waits = std::move(waits)](const WaitReason* reason) {
-    if (reason == nullptr) return waits(nullptr);
-    const domain::WaitReason out = reason_of(*reason);
-    waits(&out);
-  };
+  options.listener = std::move(waits);
   STINT_CO_TRY(HostPermit permit, co_await limits_.acquire(std::move(wanted), std::move(who), std::move(options)));
   co_return std::unique_ptr<domain::HeldPermits>(std::make_unique<HeldHostPermits>(std::move(permit)));
 }

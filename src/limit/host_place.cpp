@@ -28,6 +28,7 @@ std::vector<HostLimit> blocking_all_limits(const Homes& homes, const agent::Sett
     std::erase_if(limits, [&](const HostLimit& limit) {
       return limit.name == name || (limit.stem() == in_files && !limit.name.starts_with("agent:"));
     });
+    if (project::counts_calls(settings, name)) continue;
     auto limit = homes.find(name, project::configured_capacity(settings, name).value_or(1));
     if (limit) limits.push_back(std::move(*limit));
   }

@@ -1,6 +1,7 @@
 #include "limit/listing.hpp"
 
 #include "limit/line.hpp"
+#include "os/owner.hpp"
 
 #include <algorithm>
 #include <unistd.h>
@@ -35,9 +36,16 @@ domain::LimitEntry entry_of(const os::SlotRecord& record) {
           .since = WallTime{std::chrono::milliseconds(record.since_ms)}};
 }
 
-domain::LimitEntry entry_of(const Slots::Holder& holder) {
-  domain::LimitEntry entry = holder.record ? entry_of(*holder.record) : domain::LimitEntry();
+domain::LimitEntry entry_of(const Slots::Holder& holder, std::uint32_t capacity) {
+  if (!holder.record) return {};
+  const os::SlotRecord& record = *holder.record;
+  domain::LimitEntry entry = entry_of(record);
   entry.weight = 1;
+  if (os::is_other_users(record)) entry.user = os::user_name(*record.user);
+  entry.other_container = !os::can_see(record);
+  entry.swept = holder.swept;
+  entry.unjudged = holder.unjudged;
+  if (record.capacity != 0 && record.capacity != capacity) entry.counts_to = record.capacity;
   return entry;
 }
 

@@ -24,8 +24,8 @@ struct Listing {
 /// `limit.capacity` 0: not configured; then the capacity of the last holder, or the number of files.
 [[nodiscard]] Listing list(const HostLimit& limit);
 
-/// A ticket in the line or a held slot, in the form that all limits list.
+/// A ticket in the line or a held slot, in the form that all limits list. `capacity` is that of the limit.
 [[nodiscard]] domain::LimitEntry entry_of(const os::SlotRecord& record);
-[[nodiscard]] domain::LimitEntry entry_of(const Slots::Holder& holder);
+[[nodiscard]] domain::LimitEntry entry_of(const Slots::Holder& holder, std::uint32_t capacity);
 
 }  // namespace stint::limit

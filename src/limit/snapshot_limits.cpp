@@ -39,8 +39,8 @@ Result<bool> blocking_resize(const project::Snapshot& snapshot, const std::strin
     return std::ranges::find(of_agent.second, name, &project::HostLimitUse::name) != of_agent.second.end();
   });
   // A limit of [limits] that no agent takes: other programs of the host may, by `stint with`.
-  const bool configured =
-      project::configured_capacity(snapshot.checkout.settings, name) && !snapshot.cluster_limits.contains(name);
+  const bool configured = project::configured_capacity(snapshot.checkout.settings, name) &&
+                          !snapshot.cluster_limits.contains(name) && !snapshot.process_limits.contains(name);
   if (!taken && !configured) return false;
   STINT_TRY(const HostLimit limit, Homes(snapshot.limit_directories).find(name, capacity));
   STINT_CHECK(check_capacity(name, capacity));

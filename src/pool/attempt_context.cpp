@@ -7,6 +7,21 @@
 namespace stint::pool {
 namespace {
 
+/// While it exists, `why` shows that the attempt waits for a permit of a call.
+class ShownWait {
+ public:
+  ShownWait(Carried& carried, const CallWait& wait) : carried_(carried), wait_(wait) {
+    carried_.call_waits.push_back(&wait_);
+  }
+  ~ShownWait() { std::erase(carried_.call_waits, &wait_); }
+  ShownWait(const ShownWait&) = delete;
+  ShownWait& operator=(const ShownWait&) = delete;
+
+ private:
+  Carried& carried_;
+  const CallWait& wait_;
+};
+
 constexpr Duration kWaitShown = std::chrono::milliseconds(1);  // a shorter wait is invisible on a timeline
 
 }  // namespace
@@ -38,7 +53,13 @@ Task<Result<>> AttemptContext::effects_known() {
 Task<Result<Permit>> AttemptContext::acquire(std::string limit, std::uint32_t weight) {
   const Executor& executor = parts_.job.scope().executor();
   const TimePoint since = executor.now();
-  STINT_CO_TRY(Permit permit, co_await parts_.call_limits.acquire(limit, weight));
+  Result<Permit> permit;
+  {
+    const CallWait wait{parts_.call_limits, limit, weight};
+    const ShownWait shown(parts_.carried, wait);
+    permit = co_await parts_.call_limits.acquire(limit, weight);
+  }
+  if (!permit) co_return permit;
   if (const Duration waited = executor.now() - since; waited >= kWaitShown) {
     domain::WorkUpdate update;
     update.kind = domain::WorkUpdate::Kind::span;

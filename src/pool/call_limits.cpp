@@ -15,4 +15,26 @@ Task<Result<Permit>> CallLimits::acquire(std::string name, std::uint32_t weight)
   co_return co_await limit->second.acquire(weight);
 }
 
+std::optional<CallLimits::State> CallLimits::find(std::string_view name) const {
+  const auto limit = limits_.find(name);
+  if (limit == limits_.end()) return std::nullopt;
+  const Semaphore& units = limit->second;
+  return State{units.capacity(), units.capacity() - units.available(), units.waiting()};
+}
+
+std::vector<std::string> CallLimits::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, limit] : limits_) names.push_back(name);
+  return names;
+}
+
+domain::WaitReason CallWait::reason() const {
+  const CallLimits::State state = limits.find(limit).value_or(CallLimits::State());
+  return {.cause = domain::WaitCause::limit,
+          .limit = limit,
+          .capacity = state.capacity,
+          .held = state.held,
+          .weight = weight};
+}
+
 }  // namespace stint::pool

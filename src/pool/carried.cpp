@@ -54,6 +54,13 @@ void Carried::work_is_over() {
   all_.moved_.notify();
 }
 
+std::optional<domain::WaitReason> Carried::waits_for() const {
+  if (work_ == nullptr) return std::nullopt;
+  if (auto reason = work_->waits_for()) return reason;
+  if (call_waits.empty()) return std::nullopt;
+  return call_waits.front()->reason();
+}
+
 Carried::Reachable::Reachable(Carried& carried, domain::Work& work, Recorder& recorder) : carried_(carried) {
   carried_.work_ = &work;
   carried_.recorder_ = &recorder;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "domain/driver.hpp"
+#include "pool/call_limits.hpp"
 #include "pool/effects_mark.hpp"
 #include "stint/notification.hpp"
 #include "store/store.hpp"
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,8 +64,8 @@ class Carried {
   [[nodiscard]] bool is_work_over() const noexcept { return work_over_; }
   void work_is_over();
   [[nodiscard]] bool is_ending() const { return work_ != nullptr && work_->is_ending(); }
-  /// What the work waits for: to begin, to end, or for the network. For people; empty: it does not wait.
-  [[nodiscard]] std::string waits_for() const { return work_ == nullptr ? std::string() : work_->waits_for(); }
+  /// What the work waits for: to begin, to end, for the network, or for a permit of a call. None: it does not wait.
+  [[nodiscard]] std::optional<domain::WaitReason> waits_for() const;
 
   /// While this exists, stop() reaches the work and its recorder.
   class Reachable {
@@ -94,6 +96,7 @@ class Carried {
   bool resumable = false;                   ///< another node could continue it from what the store has
   bool conversation_may_not_exist = false;  ///< the one to continue: its id was chosen, but it may never have begun
   EffectsMark effects;
+  std::vector<const CallWait*> call_waits;  ///< oldest first
 
  private:
   CarriedRuns& all_;

@@ -18,9 +18,20 @@ Task<Result<bool>> EffectsMark::conversation_kept() {
 
 Task<Result<bool>> EffectsMark::begin_call() {
   if (carried_.is_stopped()) co_return false;
-  ++calls_;
+  // The caller makes the call only if the store has the mark, so it is not open if this coroutine is stopped before.
+  struct Opening {
+    std::uint32_t& calls;
+    bool made = false;
+    explicit Opening(std::uint32_t& count) : calls(count) { ++calls; }
+    ~Opening() {
+      if (!made) --calls;
+    }
+    Opening(const Opening&) = delete;
+    Opening& operator=(const Opening&) = delete;
+  };
+  Opening opening(calls_);
   Result<bool> marked = co_await update(TimePoint::max());
-  if (!marked || !*marked) --calls_;  // the caller does not make the call
+  opening.made = marked && *marked;
   co_return marked;
 }
 

@@ -24,6 +24,9 @@ class EffectsMark {
   /// The mark that the store has, or may have after an unanswered write.
   [[nodiscard]] bool is_unknown() const noexcept { return unknown_; }
 
+  /// A call was begun, and its end was not reported.
+  [[nodiscard]] bool has_open_call() const noexcept { return calls_ > 0; }
+
   // Each returns true when the store has the current mark; false if another node owns the run, the run was stopped
   // meanwhile or the time was up. Each fails if the store refuses the write for good.
   Task<Result<bool>> begin_without_conversation();

@@ -2,6 +2,7 @@
 
 #include "pool/carried.hpp"
 #include "pool/pool_world.hpp"
+#include "stint/combinators.hpp"
 
 namespace stint::pool {
 namespace {
@@ -84,6 +85,22 @@ TEST_F(EffectsMarkTest, a_stopped_run_begins_no_call) {
   store_.marks_failing = 0;
   EXPECT_FALSE(get(mark().begin_call()));
   EXPECT_FALSE(stored());
+}
+
+TEST_F(EffectsMarkTest, a_call_is_open_from_its_mark_to_its_end) {
+  EXPECT_FALSE(mark().has_open_call());
+  EXPECT_TRUE(get(mark().begin_call()));
+  EXPECT_TRUE(mark().has_open_call());
+  EXPECT_TRUE(get(mark().end_call()));
+  EXPECT_FALSE(mark().has_open_call());
+}
+
+TEST_F(EffectsMarkTest, a_call_that_is_stopped_before_the_store_has_the_mark_is_not_open) {
+  store_.mark_takes = 1s;
+  auto begin = [&]() -> Task<> { (void)co_await with_timeout(500ms, mark().begin_call()); };
+  scope_.spawn(begin());
+  sim_.advance(5s);
+  EXPECT_FALSE(mark().has_open_call());
 }
 
 TEST_F(EffectsMarkTest, fails_if_the_store_refuses_for_good) {

@@ -34,8 +34,8 @@ class Recorder {
   /// From this size on the buffer is full. As much again may be in flight to the store, besides what arrives before the
   /// work has paused: the content of a pipe.
   static constexpr std::size_t kTextFull = 1 << 20;
-  static constexpr std::size_t kNotesMax = 200;  // not yet in the store
-  static constexpr std::uint32_t kNotesPerAttemptMax = 2000;
+  static constexpr std::size_t kNotesMax = 200;               // not yet in the store
+  static constexpr std::uint32_t kNotesPerAttemptMax = 4000;  // a tool makes two
   static constexpr std::size_t kNoteTextMax = 4 << 10;
   /// Conversation names written per attempt. Only the newest is useful: it replaces one that still waits for the store.
   /// A name above kConversationMax could not be passed to a CLI.

@@ -209,6 +209,7 @@ domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carri
   facts.tools_used = report.tools_used;
   facts.on_crash = assignment.on_crash;
   facts.wall_now = parts_.system.wall_now();
+  if (carried.effects.has_open_call()) return domain::judge_open_call(outcome);
   const bool handed_back = carried.stopped() == Carried::Stop::handed_back;
   if (handed_back && !report.begun) return domain::Verdict{.settle = Settle::hand_back, .why = {}, .park_for = {}};
   if (report.starved || report.conversation_missing) return domain::judge_starved(outcome);

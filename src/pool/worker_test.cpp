@@ -287,6 +287,62 @@ TEST_F(WorkerTest, a_node_that_dies_during_a_marked_call_leaves_the_run_in_doubt
   EXPECT_EQ(look(kRun).state, RunState::in_doubt);
 }
 
+TEST_F(WorkerTest, a_cancel_within_such_a_call_ends_in_doubt) {
+  submit(kRun);
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    EXPECT_TRUE(co_await context.effects_unknown());
+    co_await sleep_for(1h);
+    co_return report(OutcomeKind::succeeded);
+  };
+  begin_to_carry();
+  sim_.advance(1s);
+  (void)get(store_.cancel(kRun));
+  worker_.find(kRun)->stop(Carried::Stop::cancelled, "by test");
+  wait();
+  const store::Run run = look(kRun);
+  EXPECT_EQ(run.state, RunState::in_doubt);
+  EXPECT_NE(run.error.find("by test"), std::string::npos) << run.error;
+  EXPECT_EQ(store_.marks, std::vector<bool>{true}) << "the mark was never cleared";
+}
+
+TEST_F(WorkerTest, an_end_within_such_a_call_is_in_doubt_whatever_the_outcome) {
+  for (const auto kind : {OutcomeKind::succeeded, OutcomeKind::agent_error, OutcomeKind::over_budget,
+                          OutcomeKind::rate_limited, OutcomeKind::crashed}) {
+    const std::string id = "aaaaaaaaaaa" + std::string(1, static_cast<char>('b' + static_cast<int>(kind)));
+    submit(id);
+    body_ = [kind](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+      EXPECT_TRUE(co_await context.effects_unknown());
+      co_return report(kind, "ended by test");
+    };
+    begin_to_carry(OnCrash::rerun);
+    wait();
+    EXPECT_EQ(look(id).state, RunState::in_doubt) << to_string(kind);
+  }
+}
+
+TEST_F(WorkerTest, a_failure_within_such_a_call_is_in_doubt) {
+  submit(kRun);
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    EXPECT_TRUE(co_await context.effects_unknown());
+    co_return fail(Errc::unavailable, "after the call was made");
+  };
+  EXPECT_EQ(carry().state, RunState::in_doubt);
+}
+
+TEST_F(WorkerTest, a_hand_back_within_such_a_call_ends_in_doubt) {
+  submit(kRun);
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    EXPECT_TRUE(co_await context.effects_unknown());
+    co_await sleep_for(1h);
+    co_return report(OutcomeKind::succeeded);
+  };
+  begin_to_carry();
+  sim_.advance(1s);
+  worker_.find(kRun)->stop(Carried::Stop::handed_back, "the node leaves");
+  wait();
+  EXPECT_EQ(look(kRun).state, RunState::in_doubt);
+}
+
 TEST_F(WorkerTest, spans_are_recorded_with_their_usage) {
   submit(kRun);
   body_ = [](domain::WorkContext& context) {
@@ -317,6 +373,43 @@ TEST_F(WorkerTest, calls_wait_for_permits_of_the_process_and_the_wait_is_a_span)
   wait();
   EXPECT_EQ(most, 1);
   EXPECT_EQ(notes(kRun).size() + notes("bbbbbbbbbbbb").size(), 1U) << "one of them had to wait";
+}
+
+TEST_F(WorkerTest, a_call_that_waits_for_a_permit_has_a_reason) {
+  submit(kRun);
+  const Permit taken = get(call_limits_.acquire("tools", 1));
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    STINT_CO_TRY(const Permit permit, co_await context.acquire("tools", 1));
+    co_await sleep_for(1h);
+    co_return report(OutcomeKind::succeeded);
+  };
+  begin_to_carry();
+  sim_.advance(1s);
+  const auto reason = worker_.find(kRun)->waits_for();
+  ASSERT_TRUE(reason);
+  EXPECT_EQ(*reason,
+            (domain::WaitReason{.cause = domain::WaitCause::limit, .limit = "tools", .capacity = 1, .held = 1}));
+  EXPECT_TRUE(call_limits_.set("tools", 2));
+  sim_.advance(1s);
+  EXPECT_FALSE(worker_.find(kRun)->waits_for()) << "it has its permit";
+  worker_.find(kRun)->stop(Carried::Stop::cancelled, "by test");
+  wait();
+}
+
+TEST_F(WorkerTest, a_stopped_wait_for_a_permit_leaves_no_reason) {
+  submit(kRun);
+  const Permit taken = get(call_limits_.acquire("tools", 1));
+  body_ = [](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    const auto permit = co_await with_timeout(1s, context.acquire("tools", 1));
+    EXPECT_FALSE(permit);
+    co_await sleep_for(1h);
+    co_return report(OutcomeKind::succeeded);
+  };
+  begin_to_carry();
+  sim_.advance(5s);
+  EXPECT_FALSE(worker_.find(kRun)->waits_for());
+  worker_.find(kRun)->stop(Carried::Stop::cancelled, "by test");
+  wait();
 }
 
 TEST_F(WorkerTest, acquire_fails_for_an_unknown_limit) {

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace stint::project {
 namespace {
 
@@ -70,6 +72,120 @@ TEST(AttemptPlanner, a_home_for_each_permit_is_named_by_the_variable_of_the_driv
     EXPECT_TRUE(last.starts_with(std::string(driver.home_variable) + "=/")) << last;
     EXPECT_TRUE(last.ends_with(order.agent + "/3")) << last;
   }
+}
+
+/// A repository with an agent, and a planner that reads the repository again for each plan.
+class AttemptPlannerTest : public ::testing::Test {
+ protected:
+  AttemptPlannerTest() {
+    folder_.write("repo/.git/HEAD", "x");
+    write_agent("review", "args: [pr]\ndriver: claude\nmodel: opus\n", "Review {{ pr }}.");
+    ports_.check_tools = [](const domain::DriverDescriptor&, const domain::Agent&) { return Result<>(); };
+    ports_.blocking_look_at_limit = [](const LimitDirectories&, const HostLimitUse& use) -> Result<HostLimitState> {
+      return HostLimitState{.capacity = use.capacity, .unusable = {}};
+    };
+    order_.run = "abc";
+    order_.fence = 2;
+    order_.agent = "review";
+    order_.input.args["pr"] = {"42"};
+  }
+
+  void write_agent(const std::string& name, const std::string& frontmatter, const std::string& prompt) const {
+    folder_.write("repo/.stint/agents/" + name + ".md",
+                  "---\ndescription: d\n" + frontmatter + "---\n" + prompt + "\n");
+  }
+  void trust() const {
+    const agent::Project project = agent::blocking_find_project(folder_ / "repo").value();
+    ASSERT_TRUE(agent::blocking_trust(agent::user_places(location_.variables).value().state, project));
+  }
+  Result<domain::AttemptSpec> plan(AttemptPlanner::Options options = {}) const {
+    const auto snapshot = blocking_read_snapshot(location_, ports_).value();
+    return AttemptPlanner([snapshot] { return snapshot; }, std::move(options)).plan(order_);
+  }
+  std::string refusal() const {
+    const auto planned = plan();
+    return planned ? "" : planned.error().describe();
+  }
+
+  const agent::TestFolder folder_;
+  const Location location_{folder_ / "repo", {{"HOME", (folder_ / "home").string()}}};
+  SnapshotPorts ports_;
+  domain::WorkOrder order_;
+};
+
+TEST_F(AttemptPlannerTest, renders_the_prompt_and_takes_the_settings_of_the_agent_file) {
+  const auto planned = plan();
+  ASSERT_TRUE(planned) << planned.error().describe();
+  EXPECT_EQ(planned->driver, "claude");
+  EXPECT_EQ(planned->invocation.prompt, "Review 42.");
+  EXPECT_EQ(planned->invocation.model, "opus");
+  EXPECT_EQ(planned->directory, std::filesystem::canonical(folder_ / "repo").string());
+  EXPECT_FALSE(planned->invocation.reads_checkout) << "an untrusted checkout is not read";
+  trust();
+  EXPECT_TRUE(plan()->invocation.reads_checkout);
+}
+
+TEST_F(AttemptPlannerTest, a_prompt_of_the_caller_is_not_a_template) {
+  order_.input.prompt = "Say {{ pr }}";
+  order_.input.model = "sonnet";
+  const auto planned = plan();
+  ASSERT_TRUE(planned) << planned.error().describe();
+  EXPECT_EQ(planned->invocation.prompt, "Say {{ pr }}");
+  EXPECT_EQ(planned->invocation.model, "sonnet");
+}
+
+TEST_F(AttemptPlannerTest, a_continued_conversation_gets_the_interruption_and_not_the_task_again) {
+  order_.conversation = "c-1";
+  order_.interrupted = "the process that carried it was lost";
+  order_.usage_before.out = 30;
+  order_.budget.tokens = 100;
+  const auto planned = plan();
+  ASSERT_TRUE(planned) << planned.error().describe();
+  EXPECT_EQ(planned->invocation.conversation, "c-1");
+  EXPECT_NE(planned->invocation.prompt.find("the process that carried it was lost"), std::string::npos);
+  EXPECT_EQ(planned->invocation.prompt.find("Review"), std::string::npos);
+  EXPECT_EQ(planned->invocation.usage_before.out, 30);
+  EXPECT_EQ(planned->invocation.tokens_max, 70) << "what is left of the budget";
+}
+
+TEST_F(AttemptPlannerTest, only_folders_of_the_checkout_are_allowed) {
+  std::filesystem::create_directories(folder_ / "repo/sub");
+  std::filesystem::create_directories(folder_ / "elsewhere");
+  order_.input.directory = "sub";
+  EXPECT_EQ(plan()->directory, std::filesystem::canonical(folder_ / "repo/sub").string());
+  order_.input.directory = (folder_ / "elsewhere").string();
+  EXPECT_NE(refusal().find("a store must not choose where an agent works"), std::string::npos) << refusal();
+  order_.input.directory = "../elsewhere";
+  EXPECT_NE(refusal().find("a store must not choose where an agent works"), std::string::npos) << refusal();
+  order_.input.directory = "gone";
+  EXPECT_NE(refusal().find("does not exist any more"), std::string::npos) << refusal();
+}
+
+TEST_F(AttemptPlannerTest, a_program_is_started_only_if_this_user_named_it) {
+  order_.input.program = "/opt/claude";
+  EXPECT_NE(refusal().find("a store does not decide what is started"), std::string::npos) << refusal();
+  const auto named = plan({.environment = {}, .program = "/opt/claude"});
+  ASSERT_TRUE(named) << named.error().describe();
+  EXPECT_EQ(named->invocation.program, "/opt/claude");
+}
+
+TEST_F(AttemptPlannerTest, a_missing_or_refused_agent_is_not_planned) {
+  order_.agent = "missing";
+  EXPECT_NE(refusal().find("has no agent 'missing' any more"), std::string::npos) << refusal();
+  write_agent("build", "command: [make]\n", "");
+  order_.agent = "build";
+  EXPECT_NE(refusal(), "") << "a command needs trust";
+}
+
+TEST_F(AttemptPlannerTest, the_token_of_a_run_is_in_its_environment_and_masked) {
+  AttemptPlanner::Options options;
+  options.environment = [](const domain::WorkOrder& order) {
+    return std::vector<std::string>{"STINT_URL=http://h", "STINT_TOKEN=of-" + order.run};
+  };
+  const auto planned = plan(std::move(options));
+  ASSERT_TRUE(planned) << planned.error().describe();
+  EXPECT_EQ(planned->secrets, std::vector<std::string>{"of-abc"});
+  EXPECT_NE(std::ranges::find(planned->environment, "STINT_TOKEN=of-abc"), planned->environment.end());
 }
 
 }  // namespace

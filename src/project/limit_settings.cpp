@@ -34,4 +34,9 @@ std::optional<std::uint32_t> configured_capacity(const agent::Settings& settings
   return found->second.capacity.value_or(agent::automatic_capacity(os::memory_available()));
 }
 
+bool counts_calls(const agent::Settings& settings, std::string_view name) {
+  const auto found = settings.limits.find(name);
+  return name != "host" && found != settings.limits.end() && found->second.reach == agent::Reach::process;
+}
+
 }  // namespace stint::project

@@ -26,4 +26,8 @@ struct LimitDirectories {
 /// The capacity of a limit in the settings; none if they do not name it. `host = "auto"` is computed from free memory.
 [[nodiscard]] std::optional<std::uint32_t> configured_capacity(const agent::Settings& settings, std::string_view name);
 
+/// Whether the limit has `reach = "process"`: each node counts calls within attempts, and no run takes it as a whole.
+/// Every run takes `host`, whatever its reach.
+[[nodiscard]] bool counts_calls(const agent::Settings& settings, std::string_view name);
+
 }  // namespace stint::project

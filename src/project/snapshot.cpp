@@ -91,7 +91,9 @@ class AgentReader {
     if (agent.max_concurrency) add(spec, domain::agent_limit(agent.name), 1, *agent.max_concurrency, cluster_);
     for (const domain::LimitRequest& request : agent.limits) {
       const auto capacity = configured_capacity(settings, request.name);
-      if (capacity) {
+      if (capacity && counts_calls(settings, request.name)) {
+        check_call_limit(spec, request, *capacity);
+      } else if (capacity) {
         add(spec, request.name, request.weight, *capacity, counts_in_store(request.name));
       } else if (!spec.refused) {
         spec.refused =
@@ -110,7 +112,22 @@ class AgentReader {
   [[nodiscard]] bool counts_in_store(const std::string& name) const {
     const auto found = snapshot_.checkout.settings.limits.find(name);
     const auto reach = found == snapshot_.checkout.settings.limits.end() ? std::nullopt : found->second.reach;
-    return cluster_ && reach != agent::Reach::host && reach != agent::Reach::process;
+    return cluster_ && reach != agent::Reach::host;
+  }
+  /// Refuses a limit of calls for a driver that makes none in this process: the limit would never be counted.
+  static void check_call_limit(AgentSpec& spec, const domain::LimitRequest& request, std::uint32_t capacity) {
+    if (spec.refused) return;
+    if (!spec.agent.driver->calls_in_process) {
+      spec.refused =
+          Error(Errc::invalid,
+                fmt::format(
+                    "{}:{}: the limit '{}' counts calls within one process (reach = \"process\"), and the driver '{}' "
+                    "makes none there; give it reach = \"host\" or \"cluster\" in [limits] of stint.toml",
+                    spec.agent.file, request.line, request.name, spec.agent.driver->name));
+    } else if (request.weight > capacity) {
+      spec.refused = Error(Errc::invalid, fmt::format("{}: weight {} is more than its capacity, {}", request.name,
+                                                      request.weight, capacity));
+    }
   }
   [[nodiscard]] std::optional<Error> why_refused(const domain::Agent& agent) const {
     if (agent.driver->runs_command && agent.command.empty()) {
@@ -181,6 +198,10 @@ Result<std::shared_ptr<const Snapshot>> blocking_read_snapshot(const Location& l
   STINT_TRY(const agent::UserPlaces places, agent::user_places(location.variables));
   STINT_TRY(snapshot->trusted, agent::blocking_is_trusted(places.state, project));
   snapshot->state = places.state;
+  for (const auto& [name, limit] : snapshot->checkout.settings.limits) {
+    if (!counts_calls(snapshot->checkout.settings, name)) continue;
+    snapshot->process_limits[name] = *configured_capacity(snapshot->checkout.settings, name);
+  }
   AgentReader reader(*snapshot, ports, options.cluster);
   for (const domain::Agent& agent : snapshot->catalogue.agents) reader.read(agent);
   domain::Agent prompt;  // of runs without an agent file

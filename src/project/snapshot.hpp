@@ -38,6 +38,7 @@ struct Snapshot {
   std::filesystem::path state;  ///< the user's state folder, with the list of trusted checkouts
   HostLimitUses host_limits;
   std::map<std::string, std::uint32_t> cluster_limits;  ///< counted by the store
+  std::map<std::string, std::uint32_t> process_limits;  ///< of single calls within attempts, counted by each node
   std::vector<HostLimitUse> unusable;  ///< limits whose files can't be written; their agents are refused
 };
 

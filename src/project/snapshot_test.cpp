@@ -164,6 +164,21 @@ TEST_F(SnapshotTest, a_shared_store_counts_all_limits_but_those_of_the_host) {
   EXPECT_EQ(snapshot->host_limits.at("train"), (std::vector<HostLimitUse>{{"disk", 1, 3}, {"host", 1, 8}}));
 }
 
+TEST_F(SnapshotTest, process_limits_count_calls_and_no_run_takes_them) {
+  write_settings("[limits]\ncalls = {capacity = 4, reach = \"process\"}\nhost = {capacity = 8, reach = \"process\"}\n");
+  write_agent("train", "limits: [calls]\n");
+  write_agent("plain", "");
+  for (const bool cluster : {false, true}) {
+    const auto snapshot = read({.cluster = cluster});
+    EXPECT_EQ(snapshot->process_limits, (std::map<std::string, std::uint32_t>{{"calls", 4}}));
+    EXPECT_TRUE(snapshot->cluster_limits.empty());
+    EXPECT_EQ(snapshot->host_limits.at("train"), (std::vector<HostLimitUse>{{"host", 1, 8}}));
+    EXPECT_NE(refusal(snapshot->registry.at("train")).find("makes none there"), std::string::npos)
+        << "the limit would never be counted";
+    EXPECT_EQ(refusal(snapshot->registry.at("plain")), "");
+  }
+}
+
 TEST_F(SnapshotTest, a_limit_without_a_capacity_refuses_its_agent) {
   write_agent("train", "limits: [gpu]\n");
   EXPECT_NE(refusal(read()->registry.at("train")).find("'gpu' is defined nowhere"), std::string::npos);

@@ -113,7 +113,7 @@ std::vector<std::string> StoreTest::causes(std::string id) {
 
 std::vector<std::string> StoreTest::reasons(std::string id) {
   std::vector<std::string> found;
-  for (const Why& why : get(store().why(std::move(id)))) found.emplace_back(to_string(why.reason));
+  for (const Why& why : get(store().why(std::move(id)))) found.emplace_back(to_string(why.cause));
   return found;
 }
 

@@ -230,7 +230,7 @@ TEST_P(StoreTest, a_park_pauses_its_account_and_a_resume_wakes_parked_runs) {
   EXPECT_EQ(claimed_ids(node, "a", 1), Ids{parked}) << "the first of them is the probe";
   EXPECT_TRUE(claim(node, "b").empty());
   const Why why = get(store().why(held_back)).front();
-  EXPECT_EQ(why.reason, WaitReason::probe);
+  EXPECT_EQ(why.cause, domain::WaitCause::probe);
   EXPECT_EQ(why.limit, "account:x");
   EXPECT_EQ(why.ramp, 1U);
   ASSERT_EQ(why.holders.size(), 1U);

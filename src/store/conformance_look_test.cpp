@@ -57,10 +57,10 @@ TEST_P(StoreTest, a_parked_run_names_the_limit_it_is_parked_on) {
   });
   settle(node, claims[1], Settle::park);
   const Why quota = get(store().why(until_reset)).front(), person = get(store().why(until_answer)).front();
-  EXPECT_EQ(quota.reason, WaitReason::quota);
+  EXPECT_EQ(quota.cause, domain::WaitCause::quota);
   EXPECT_EQ(quota.limit, "account:x");
   EXPECT_EQ(quota.until, look(until_reset).not_before);
-  EXPECT_EQ(person.reason, WaitReason::person);
+  EXPECT_EQ(person.cause, domain::WaitCause::person);
   EXPECT_EQ(person.limit, "");
   EXPECT_FALSE(person.until);
 }
@@ -75,7 +75,7 @@ TEST_P(StoreTest, a_turn_names_the_agent_that_is_served_first) {
   claim_one(node, "light");
   EXPECT_TRUE(claim(node, "heavy").empty()) << "it takes the turn";
   const Why why = get(store().why(waits)).front();
-  EXPECT_EQ(why.reason, WaitReason::turn);
+  EXPECT_EQ(why.cause, domain::WaitCause::turn);
   EXPECT_EQ(why.limit, "gpu");
   EXPECT_EQ(why.turn_of, "heavy");
   EXPECT_TRUE(why.until);

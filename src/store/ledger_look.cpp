@@ -8,17 +8,18 @@ namespace {
 
 using domain::Hold;
 using domain::RunState;
+using domain::WaitCause;
 
-WaitReason reason_of(Hold hold) {
+WaitCause cause_of(Hold hold) {
   switch (hold) {
-    case Hold::session: return WaitReason::session;
-    case Hold::delay: return WaitReason::delay;
-    case Hold::backoff: return WaitReason::backoff;
-    case Hold::quota: return WaitReason::quota;
-    case Hold::person: return WaitReason::person;
+    case Hold::session: return WaitCause::session;
+    case Hold::delay: return WaitCause::delay;
+    case Hold::backoff: return WaitCause::backoff;
+    case Hold::quota: return WaitCause::quota;
+    case Hold::person: return WaitCause::person;
     case Hold::none: break;
   }
-  return WaitReason::place;
+  return WaitCause::place;
 }
 
 }  // namespace
@@ -56,7 +57,7 @@ Result<std::vector<LimitState>> Ledger::limits(std::uint32_t listed) {
 Result<Why> Ledger::why_held(const RunRow& row) {
   const Run& run = row.run;
   Why why;
-  why.reason = reason_of(run.hold);
+  why.cause = cause_of(run.hold);
   why.limit = row.parked_on;
   why.until = clock_.shown(run.not_before);
   if (run.hold != Hold::session) return why;
@@ -76,20 +77,20 @@ Result<std::optional<Why>> Ledger::why_limited(const RunRow& row, const LimitMem
   why.held = member.units;
   why.weight = member.weight;
   if (load.paused) {
-    why.reason = WaitReason::paused;
+    why.cause = WaitCause::paused;
     why.until = clock_.shown(member.limit.paused_until);
     return why;
   }
   if (load.turn_of && *load.turn_of != row.agent && !load.turn_lapsed) {
     STINT_TRY(const std::optional<AgentRow> served, rows_.agent(*load.turn_of));
-    why.reason = WaitReason::turn;
+    why.cause = WaitCause::turn;
     if (served) why.turn_of = served->entry.name;
     why.until = clock_.shown(member.limit.turn_until);
   } else if (load.ramp && load.runs >= std::int64_t{*load.ramp}) {
-    why.reason = WaitReason::probe;
+    why.cause = WaitCause::probe;
     why.ramp = load.ramp;
   } else if (load.capacity && std::int64_t{*load.capacity} - load.units < std::int64_t{load.weight}) {
-    why.reason = WaitReason::limit;
+    why.cause = WaitCause::limit;
   } else {
     return std::nullopt;
   }
@@ -118,7 +119,7 @@ Result<std::vector<Why>> Ledger::why(const std::string& id, std::optional<std::i
   }
   if (place) {
     Why& why = reasons.emplace_back();
-    why.reason = WaitReason::place;
+    why.cause = WaitCause::place;
     why.place = place;
   }
   return reasons;

@@ -37,12 +37,12 @@ LimitState read_limit(const PostgresRows& rows, int row) {
 
 Result<Why> read_why(const PostgresRows& rows, int row) {
   const std::string name = rows.text(row, 0);
-  const std::optional<WaitReason> reason = parse_wait_reason(name);
-  if (!reason)
+  const std::optional<domain::WaitCause> cause = domain::parse_wait_cause(name);
+  if (!cause)
     return fail(Errc::failed, "the database returned the unknown reason '" + name +
                                   "': a newer Stint created it. Upgrade this Stint");
   Why why;
-  why.reason = *reason;
+  why.cause = *cause;
   why.limit = rows.text(row, 1);
   why.until = rows.time(row, 2);
   why.capacity = small(rows.maybe(row, 3));
@@ -86,7 +86,7 @@ Task<Result<std::vector<Why>>> PostgresStore::why(std::string id) {
   std::vector<Why> reasons;
   for (int row = 0; row < rows.size(); ++row) {
     STINT_CO_TRY(Why why, read_why(rows, row));
-    const bool again = !reasons.empty() && reasons.back().reason == why.reason && reasons.back().limit == why.limit;
+    const bool again = !reasons.empty() && reasons.back().cause == why.cause && reasons.back().limit == why.limit;
     if (!again) reasons.push_back(std::move(why));
     if (!rows.is_null(row, kHolderColumn)) reasons.back().holders.push_back(read_holder(rows, row, kHolderColumn));
   }

@@ -4,34 +4,14 @@
 
 #include "domain/run_state.hpp"
 #include "domain/system.hpp"
+#include "domain/wait_reason.hpp"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace stint::store {
-
-/// The first five are the run's hold (domain::Hold); the others concern a run that is ready.
-enum class WaitReason : std::uint8_t {
-  session,  ///< an earlier run of its session is unfinished: `behind`
-  delay,    ///< its start time is in the future: `until`
-  backoff,  ///< it waits between two attempts: `until`
-  quota,    ///< parked until its account may be used again: `until`, `limit` if it is parked on one
-  person,   ///< parked until a person answers: `limit` if it is parked on one
-  paused,   ///< a limit is paused: `limit`, `until` unless it is paused until a resume
-  probe,    ///< after a pause a limit admits few runs at first: `limit`, `ramp`, `holders`
-  limit,    ///< too few units are free: `limit`, `capacity`, `held`, `weight`, `holders`
-  turn,     ///< a heavier request of another agent is served first: the same, `turn_of`, `until`
-  place,    ///< its place in the queue of its agent: `place`
-};
-inline constexpr std::array kWaitReasons = {
-    WaitReason::session, WaitReason::delay, WaitReason::backoff, WaitReason::quota, WaitReason::person,
-    WaitReason::paused,  WaitReason::probe, WaitReason::limit,   WaitReason::turn,  WaitReason::place};
-[[nodiscard]] std::string_view to_string(WaitReason reason) noexcept;
-[[nodiscard]] std::optional<WaitReason> parse_wait_reason(std::string_view name) noexcept;
 
 inline constexpr std::uint32_t kLimitListMax = 100;  // holders or waiters listed of one limit
 inline constexpr std::int64_t kPlaceMax = 1000;      // a place further back is reported as this one
@@ -55,9 +35,11 @@ struct LimitWaiter {
   friend bool operator==(const LimitWaiter&, const LimitWaiter&) = default;
 };
 
-/// One reason why a run waits. Fields that the reason does not name are empty.
+/// One reason why a run waits. Fields that the cause does not name are empty.
 struct Why {
-  WaitReason reason = WaitReason::place;
+  /// One of `session` to `place`. A hold of the run (domain::Hold) is the cause of the same name; the others apply to a
+  /// ready run. A store never returns the other causes.
+  domain::WaitCause cause = domain::WaitCause::place;
   std::string limit;
   std::optional<std::uint32_t> capacity;  ///< of the limit; none: it has no size
   std::int64_t held = 0;                  ///< units

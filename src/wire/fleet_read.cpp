@@ -177,6 +177,11 @@ Result<domain::LimitEntry> entry_of(const json::object& object) {
   entry.weight = count_at<std::uint32_t>(object, "weight");
   entry.since = time_at(object, "since_at");
   if (const auto place = maybe_number_at(object, "place")) entry.place = static_cast<std::uint32_t>(*place);
+  entry.user = text_at(object, "user");
+  entry.other_container = flag_at(object, "other_container");
+  entry.swept = flag_at(object, "swept");
+  entry.unjudged = flag_at(object, "unjudged");
+  if (const auto counts = maybe_number_at(object, "counts_to")) entry.counts_to = static_cast<std::uint32_t>(*counts);
   return entry;
 }
 
@@ -215,6 +220,7 @@ Result<domain::WaitReason> reason_of(const json::object& object) {
   reason.place = maybe_number_at(object, "place");
   reason.until = time_at(object, "until_at");
   reason.shortage = shortage_at(object);
+  reason.beyond = text_at(object, "beyond");
   reason.detail = text_at(object, "detail");
   if (reason.cause == domain::WaitCause::other && reason.detail.empty()) reason.detail = name;
   return reason;

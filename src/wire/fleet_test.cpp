@@ -183,6 +183,12 @@ TEST(FleetJson, reasons_receipts_agents_limits_and_outputs_come_back) {
   why.reasons.push_back({.cause = domain::WaitCause::session, .behind = "abc", .behind_state = RunState::running});
   why.reasons.push_back({.cause = domain::WaitCause::probe, .limit = "account:x", .ramp = 1});
   why.reasons.push_back({.cause = domain::WaitCause::place, .place = 7});
+  why.reasons.push_back({.cause = domain::WaitCause::ending, .beyond = "pid 7 (sleep)", .detail = "d"});
+  domain::LimitEntry odd{.label = "train", .pid = 7};
+  odd.user = "eve";
+  odd.other_container = odd.swept = odd.unjudged = true;
+  odd.counts_to = 3;
+  why.reasons.push_back({.cause = domain::WaitCause::limit, .limit = "gpu", .holders = {odd}});
   using Kind = domain::Shortage::Kind;
   why.reasons.push_back({.cause = domain::WaitCause::shortage,
                          .shortage = domain::Shortage{.kind = Kind::memory, .amount = 1, .bound = 2}});

@@ -14,6 +14,11 @@ json::object entry_value(const domain::LimitEntry& entry) {
   if (entry.pid) object["pid"] = *entry.pid;
   if (entry.since) object["since_at"] = to_ms(*entry.since);
   if (entry.place) object["place"] = *entry.place;
+  if (!entry.user.empty()) object["user"] = text_value(entry.user);
+  if (entry.other_container) object["other_container"] = true;
+  if (entry.swept) object["swept"] = true;
+  if (entry.unjudged) object["unjudged"] = true;
+  if (entry.counts_to) object["counts_to"] = *entry.counts_to;
   return object;
 }
 
@@ -51,6 +56,7 @@ json::object reason_value(const domain::WaitReason& reason) {
   if (reason.place) object["place"] = *reason.place;
   if (reason.until) object["until_at"] = to_ms(*reason.until);
   if (reason.shortage) object["shortage"] = shortage_value(*reason.shortage);
+  if (!reason.beyond.empty()) object["beyond"] = text_value(reason.beyond);
   if (!reason.detail.empty()) object["detail"] = text_value(reason.detail);
   return object;
 }

@@ -118,6 +118,18 @@ std::string RunCodec::write_span(const domain::Span& span) const {
   return json::serialize(object);
 }
 
+std::optional<domain::Span> RunCodec::read_span(std::string_view data) {
+  const auto object = parse_object(data);
+  const auto kind = object ? domain::parse_span_kind(text_at(*object, "kind")) : std::nullopt;
+  if (!kind) return std::nullopt;
+  domain::Span span{.kind = *kind,
+                    .name = text_at(*object, "name"),
+                    .length = std::chrono::milliseconds(number_at(*object, "ms")),
+                    .usage = {}};
+  if (const json::value* const usage = object->if_contains("usage")) span.usage = read_usage(*usage);
+  return span;
+}
+
 std::string RunCodec::read_note(std::string_view data) const {
   const auto object = parse_object(data);
   return object ? text_at(*object, "text") : std::string();

@@ -14,6 +14,8 @@ class RunCodec final : public pool::RunCodec {
   [[nodiscard]] std::string write_note(std::string_view text) const override;
   [[nodiscard]] std::string read_note(std::string_view data) const override;
   [[nodiscard]] std::string write_span(const domain::Span& span) const override;
+  /// Reads what write_span wrote; none if the data is something else.
+  [[nodiscard]] static std::optional<domain::Span> read_span(std::string_view data);
 };
 
 }  // namespace stint::wire

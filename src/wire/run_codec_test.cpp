@@ -43,5 +43,21 @@ TEST(RunCodec, an_invalid_budget_is_refused) {
   EXPECT_FALSE(run_codec.read_input(R"({"args":{},"budgets_above":["x"]})"));
 }
 
+TEST(RunCodec, a_span_survives_a_round_trip) {
+  const RunCodec run_codec;
+  for (const domain::SpanKind kind : domain::kSpanKinds) {
+    domain::Span span{.kind = kind, .name = "a \"b\"", .length = std::chrono::milliseconds(1234), .usage = {}};
+    if (kind == domain::SpanKind::model_call) span.usage = {.fresh_in = 7, .out = 3};
+    const auto read = RunCodec::read_span(run_codec.write_span(span));
+    ASSERT_TRUE(read) << to_string(kind);
+    EXPECT_EQ(read->kind, span.kind);
+    EXPECT_EQ(read->name, span.name);
+    EXPECT_EQ(read->length, span.length);
+    EXPECT_EQ(read->usage, span.usage);
+  }
+  EXPECT_FALSE(RunCodec::read_span(run_codec.write_note("tool")));
+  EXPECT_FALSE(RunCodec::read_span("garbled"));
+}
+
 }  // namespace
 }  // namespace stint::wire

@@ -35,6 +35,7 @@ class RecordingContext final : public domain::WorkContext {
     if (on_update) on_update(update);
   }
   Task<Result<>> effects_unknown() override {
+    if (refuses_effects) co_return fail(Errc::cancelled, "the store refused the mark");
     ++unknown;
     co_return Result<>();
   }
@@ -50,11 +51,19 @@ class RecordingContext final : public domain::WorkContext {
     return static_cast<std::size_t>(std::ranges::count(others, kind, &domain::WorkUpdate::kind));
   }
 
+  [[nodiscard]] std::vector<domain::Span> spans(domain::SpanKind kind) const {
+    std::vector<domain::Span> found;
+    for (const domain::WorkUpdate& update : others) {
+      if (update.kind == Kind::span && update.span->kind == kind) found.push_back(*update.span);
+    }
+    return found;
+  }
+
   std::string text;
   std::vector<domain::WorkUpdate> others;
   std::size_t count = 0, longest = 0;
   int unknown = 0;
-  bool over = false;
+  bool over = false, refuses_effects = false;
   std::function<void(const domain::WorkUpdate&)> on_update;
 
  private:
@@ -195,7 +204,7 @@ TEST_P(DriverSuite, an_end_after_the_end_has_no_effect) {
   work_->hold(true);
   work_->hold(false);
   EXPECT_EQ(report.outcome.kind, OutcomeKind::succeeded);
-  EXPECT_EQ(work_->waits_for(), "");
+  EXPECT_FALSE(work_->waits_for());
 }
 
 TEST_P(DriverSuite, a_stop_of_the_chain_passes_on_when_the_work_is_gone) {
@@ -322,6 +331,75 @@ TEST_P(DriverSuite, a_tool_call_is_published_before_it_has_effects_and_reported)
   EXPECT_GE(context_.count_of(Kind::tool), 1U);
   EXPECT_TRUE(report.tools_used);
   EXPECT_EQ(context_.unknown, 0) << "its outcome is known";
+}
+
+TEST_P(DriverSuite, effects_stay_unknown_if_it_ends_within_a_call_that_must_not_be_repeated) {
+  if (!abilities().marks_effects) GTEST_SKIP() << "it announces no effects";
+  begin(Scenario::hangs_in_tool);
+  context_.on_update = [&](const domain::WorkUpdate& update) {
+    if (update.kind != Kind::tool) return;
+    EXPECT_EQ(context_.unknown, 1) << "announced before the call is made";
+    work_->end(OutcomeKind::cancelled, "by the suite");
+  };
+  const auto report = this->report();
+  EXPECT_EQ(report.outcome.kind, OutcomeKind::cancelled) << "the worker puts the run in doubt, not the driver";
+  EXPECT_TRUE(report.tools_used);
+  EXPECT_EQ(context_.unknown, 1) << "what the call did is unknown";
+}
+
+TEST_P(DriverSuite, a_call_whose_announcement_fails_is_not_made) {
+  if (!abilities().marks_effects) GTEST_SKIP() << "it announces no effects";
+  context_.refuses_effects = true;
+  begin(Scenario::uses_tool);
+  const auto report = this->report();
+  EXPECT_EQ(context_.count_of(Kind::tool), 0U);
+  EXPECT_FALSE(report.tools_used);
+  EXPECT_TRUE(report.begun) << "the model was called";
+  EXPECT_NE(report.outcome.kind, OutcomeKind::succeeded);
+}
+
+TEST_P(DriverSuite, a_tool_that_ends_is_a_span) {
+  if (!abilities().tool_spans) GTEST_SKIP() << "it does not report the end of a tool";
+  begin(Scenario::uses_tool);
+  const TimePoint since = subject_->executor().now();
+  (void)report();
+  const auto spans = context_.spans(domain::SpanKind::tool);
+  ASSERT_EQ(spans.size(), 1U);
+  EXPECT_NE(spans[0].name, "");
+  EXPECT_LE(spans[0].length, subject_->executor().now() - since);
+  if (abilities().virtual_time) EXPECT_GT(spans[0].length, Duration::zero());
+  const auto begun = std::ranges::find(context_.others, Kind::tool, &domain::WorkUpdate::kind);
+  const auto over = std::ranges::find(context_.others, Kind::span, [](const domain::WorkUpdate& update) {
+    const bool of_tool = update.span && update.span->kind == domain::SpanKind::tool;
+    return of_tool ? Kind::span : Kind::life;
+  });
+  EXPECT_LT(begun, over) << "first its start, then how long it took";
+}
+
+TEST_P(DriverSuite, the_spans_of_model_calls_add_up_to_the_usage) {
+  if (!abilities().model_spans) GTEST_SKIP() << "it does not see model calls";
+  for (const Scenario scenario : {Scenario::uses_tool, Scenario::fails}) {
+    context_.others.clear();
+    context_.over = false;
+    begin(scenario);
+    const auto report = this->report();
+    Usage sum;
+    for (const domain::Span& span : context_.spans(domain::SpanKind::model_call)) {
+      EXPECT_GT(span.length, Duration::zero());
+      EXPECT_NE(span.name, "");
+      sum += span.usage;
+    }
+    EXPECT_EQ(sum, report.outcome.usage);
+    EXPECT_GT(sum.tokens(), 0);
+  }
+}
+
+TEST_P(DriverSuite, an_interrupted_model_call_is_a_span) {
+  if (!abilities().model_spans) GTEST_SKIP() << "it does not see model calls";
+  begin(Scenario::hangs);
+  at_first_text([&] { work_->end(OutcomeKind::cancelled, "by the suite"); });
+  (void)report();
+  EXPECT_EQ(context_.spans(domain::SpanKind::model_call).size(), 1U);
 }
 
 TEST_P(DriverSuite, an_attempt_without_a_tool_call_had_no_effects) {

@@ -21,6 +21,7 @@ enum class Scenario : std::uint8_t {
   hangs_on,       ///< the same, but ends only on the second end()
   floods,         ///< prints kFloodBytes, and succeeds
   uses_tool,      ///< calls a tool, and succeeds
+  hangs_in_tool,  ///< calls a tool whose effects must not be repeated, and that does not return
   is_denied,      ///< tries to call a tool that it may not call
   never_resumes,  ///< does not have the conversation to continue
 };
@@ -32,6 +33,9 @@ struct Abilities {
   bool chooses_conversation = false;  ///< its id can be chosen before the attempt begins
   bool usage = false;                 ///< reports tokens
   bool tools = false;                 ///< reports tools, and refused ones
+  bool marks_effects = false;         ///< announces calls whose effects must not be repeated
+  bool tool_spans = false;            ///< reports the span of a tool when it ends
+  bool model_spans = false;           ///< reports the span of a model call, with its usage
   bool virtual_time = false;          ///< runs under the simulator
 };
 

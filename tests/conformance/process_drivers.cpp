@@ -135,7 +135,7 @@ class ClaudeSubject final : public CliSubject {
  public:
   ClaudeSubject() : CliSubject("claude") {}
   [[nodiscard]] Abilities abilities() const override {
-    return {.conversations = true, .chooses_conversation = true, .usage = true, .tools = true};
+    return {.conversations = true, .chooses_conversation = true, .usage = true, .tools = true, .tool_spans = true};
   }
 
  private:
@@ -144,7 +144,8 @@ class ClaudeSubject final : public CliSubject {
     switch (scenario) {
       case Scenario::fails: return play(recorded("max_turns"));
       case Scenario::breaks_off: return play(half_of("tool"), R"(, "signal": "KILL")");
-      case Scenario::hangs: return play(recorded("tool"), R"(, "hang_after": 2)");
+      case Scenario::hangs:
+      case Scenario::hangs_in_tool: return play(recorded("tool"), R"(, "hang_after": 2)");
       case Scenario::hangs_on: return play(recorded("tool"), kDeaf);
       case Scenario::floods: return play(flood(message, kDone));
       case Scenario::uses_tool: return play(recorded("tool"));
@@ -165,7 +166,9 @@ class ClaudeSubject final : public CliSubject {
 class CodexSubject final : public CliSubject {
  public:
   CodexSubject() : CliSubject("codex") {}
-  [[nodiscard]] Abilities abilities() const override { return {.conversations = true, .usage = true, .tools = true}; }
+  [[nodiscard]] Abilities abilities() const override {
+    return {.conversations = true, .usage = true, .tools = true, .tool_spans = true};
+  }
 
  private:
   [[nodiscard]] std::string settings(Scenario scenario) const override {
@@ -173,7 +176,8 @@ class CodexSubject final : public CliSubject {
       case Scenario::fails:
         return play(written("fails.jsonl", fmt::format("{}\n{}\n", kBegun, kGaveUp)), R"(, "exit": 1)");
       case Scenario::breaks_off: return play(half_of("tool"), R"(, "signal": "KILL")");
-      case Scenario::hangs: return play(recorded("tool"), R"(, "hang_after": 3)");
+      case Scenario::hangs:
+      case Scenario::hangs_in_tool: return play(recorded("tool"), R"(, "hang_after": 3)");
       case Scenario::hangs_on: return play(recorded("tool"), R"(, "hang_after": 3, "ignore": ["TERM", "INT"])");
       case Scenario::floods: return play(flood(message, kDone));
       case Scenario::uses_tool: return play(recorded("tool"));
@@ -201,14 +205,17 @@ class CodexSubject final : public CliSubject {
 class GeminiSubject final : public CliSubject {
  public:
   GeminiSubject() : CliSubject("gemini") {}
-  [[nodiscard]] Abilities abilities() const override { return {.conversations = true, .usage = true, .tools = true}; }
+  [[nodiscard]] Abilities abilities() const override {
+    return {.conversations = true, .usage = true, .tools = true, .tool_spans = true};
+  }
 
  private:
   [[nodiscard]] std::string settings(Scenario scenario) const override {
     switch (scenario) {
       case Scenario::fails: return play(recorded("loop"));
       case Scenario::breaks_off: return play(half_of("tool"), R"(, "signal": "KILL")");
-      case Scenario::hangs: return play(recorded("tool"), R"(, "hang_after": 3)");
+      case Scenario::hangs:
+      case Scenario::hangs_in_tool: return play(recorded("tool"), R"(, "hang_after": 3)");
       case Scenario::hangs_on: return play(recorded("tool"), R"(, "hang_after": 3, "ignore": ["TERM", "INT"])");
       case Scenario::floods: return play(flood(message, kDone));
       case Scenario::uses_tool: return play(recorded("tool"));

@@ -29,8 +29,7 @@ class ScriptedLlm::Conversation final : public domain::Work {
                                                                : "scripted:" + order_.mark();
     publish(Kind::conversation, outcome_.conversation);
     for (const ModelTurn& turn : script_) {
-      STINT_CO_TRY(const bool goes_on, co_await take_turn(turn));
-      if (!goes_on) break;
+      if (!co_await take_turn(turn)) break;
     }
     co_return report();
   }
@@ -59,17 +58,23 @@ class ScriptedLlm::Conversation final : public domain::Work {
   };
 
   /// Returns false if it was the last turn.
-  Task<Result<bool>> take_turn(const ModelTurn& turn) {
-    STINT_CO_TRY(const Permit permit, co_await context_.acquire("model", 1));
+  Task<bool> take_turn(const ModelTurn& turn) {
+    const Result<Permit> permit = co_await context_.acquire("model", 1);
+    if (!permit) {
+      fail_with(OutcomeKind::agent_error, permit.error().describe());
+      co_return false;
+    }
+    const TimePoint since = driver_.executor_.now();
     co_await stream(turn);
     add_usage(turn);
+    publish_span({.kind = domain::SpanKind::model_call, .name = "scripted", .usage = turn.usage}, since);
     if (ended_ || turn.breaks || turn.refuses) {
       if (turn.refuses) fail_with(OutcomeKind::agent_error, "the model gave up");
       if (turn.breaks) fail_with(OutcomeKind::crashed, "the stream broke off");
       co_return false;
     }
-    if (!turn.tool.empty()) STINT_CO_CHECK(co_await call_tool(turn));
-    co_return !ended_;
+    if (!turn.tool.empty()) co_await call_tool(turn);
+    co_return !ended_ && !failed_;
   }
   Task<> stream(const ModelTurn& turn) {
     const Stream open(driver_.open_streams_);
@@ -89,17 +94,24 @@ class ScriptedLlm::Conversation final : public domain::Work {
     const std::size_t most = Outcome::kTextMax;
     outcome_.text = reply.size() > most ? reply.substr(reply.size() - most) : std::move(reply);
   }
-  Task<Result<>> call_tool(const ModelTurn& turn) {
+  Task<> call_tool(const ModelTurn& turn) {
     if (turn.tool_denied) {
       outcome_.denials.push_back({turn.tool, turn.tool, "permissions: full"});
-      co_return Result<>();
+      co_return;
     }
-    if (turn.tool_once) STINT_CO_CHECK(co_await context_.effects_unknown());
+    if (turn.tool_once) {
+      const Result<> may_call = co_await context_.effects_unknown();
+      if (!may_call) fail_with(OutcomeKind::agent_error, may_call.error().describe());
+      if (!may_call) co_return;
+    }
     tools_used_ = true;
+    const TimePoint since = driver_.executor_.now();
     publish(Kind::tool, turn.tool);
     co_await wait(kPieceTime);
-    if (turn.tool_once) STINT_CO_CHECK(co_await context_.effects_known());
-    co_return Result<>();
+    while (turn.tool_hangs && !ended_) co_await changed_.wait(changed_.count());
+    publish_span({.kind = domain::SpanKind::tool, .name = turn.tool, .usage = {}}, since);
+    // A call that was interrupted stays open: what it did is unknown. A mark that stays in the store does no harm here.
+    if (turn.tool_once && !ended_) (void)co_await context_.effects_known();
   }
   /// Sleeps, at most until end() is called.
   Task<> wait(Duration length) {
@@ -110,6 +122,13 @@ class ScriptedLlm::Conversation final : public domain::Work {
     update.kind = kind;
     update.text = std::move(text);
     update.usage = outcome_.usage;
+    context_.publish(update);
+  }
+  void publish_span(domain::Span span, TimePoint since) {
+    span.length = driver_.executor_.now() - since;
+    domain::WorkUpdate update;
+    update.kind = Kind::span;
+    update.span = std::move(span);
     context_.publish(update);
   }
   void add_usage(const ModelTurn& turn) {
@@ -175,6 +194,8 @@ ModelScript script_of(Scenario scenario) {
       return {{.pieces = std::vector<std::string>(48, std::string(kFloodBytes / 48 + 1, 'x')), .usage = usage}};
     case Scenario::uses_tool:
       return {{.pieces = {"I look."}, .usage = usage, .tool = "shell"}, {.pieces = {"all is well"}, .usage = usage}};
+    case Scenario::hangs_in_tool:
+      return {{.pieces = {"I look."}, .usage = usage, .tool = "deploy", .tool_hangs = true}};
     case Scenario::is_denied:
       return {{.pieces = {"I try."}, .usage = usage, .tool = "shell", .tool_denied = true},
               {.pieces = {"I may not"}, .usage = usage}};
@@ -187,7 +208,14 @@ ModelScript script_of(Scenario scenario) {
 class ScriptedSubject final : public DriverUnderTest {
  public:
   [[nodiscard]] Abilities abilities() const override {
-    return {.conversations = true, .chooses_conversation = true, .usage = true, .tools = true, .virtual_time = true};
+    return {.conversations = true,
+            .chooses_conversation = true,
+            .usage = true,
+            .tools = true,
+            .marks_effects = true,
+            .tool_spans = true,
+            .model_spans = true,
+            .virtual_time = true};
   }
   [[nodiscard]] Executor& executor() override { return sim_; }
   [[nodiscard]] domain::Driver& driver() override { return driver_; }
@@ -210,7 +238,7 @@ class ScriptedSubject final : public DriverUnderTest {
   Simulator sim_{1};
   int orders_ = 0;
   std::map<std::string, Scenario> scenarios_;
-  ScriptedLlm driver_{[this](const domain::WorkOrder& order) { return script_of(scenarios_.at(order.run)); }};
+  ScriptedLlm driver_{sim_, [this](const domain::WorkOrder& order) { return script_of(scenarios_.at(order.run)); }};
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "domain/driver.hpp"
+#include "stint/executor.hpp"
 #include "stint/notification.hpp"
 
 #include <cstddef>
@@ -20,6 +21,7 @@ struct ModelTurn {
   std::string tool{};     ///< that the reply calls; empty: none
   bool tool_once = true;  ///< its effects can't be repeated
   bool tool_denied = false;
+  bool tool_hangs = false;   ///< until the work is ended
   bool hangs = false;        ///< after its pieces the stream stays open
   bool ignores_end = false;  ///< the stream closes only on the second end()
   bool breaks = false;       ///< the stream breaks off
@@ -33,7 +35,7 @@ class ScriptedLlm final : public domain::Driver {
   static constexpr Duration kCloseTime = std::chrono::hours(1);  ///< of a stream that ignores the end
   /// The script of an order.
   using Scripts = std::function<ModelScript(const domain::WorkOrder&)>;
-  explicit ScriptedLlm(Scripts scripts) : scripts_(std::move(scripts)) {}
+  ScriptedLlm(Executor& executor, Scripts scripts) : executor_(executor), scripts_(std::move(scripts)) {}
 
   Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::WorkContext& context) override;
   [[nodiscard]] std::string choose_conversation(const domain::WorkOrder& order) override;
@@ -41,6 +43,7 @@ class ScriptedLlm final : public domain::Driver {
 
  private:
   class Conversation;
+  Executor& executor_;
   Scripts scripts_;
   int open_streams_ = 0;
 };

@@ -555,9 +555,11 @@ class Reach(Case):
         cancel = threading.Thread(target=lambda: daemon.ask("POST", f"/v1/runs/{run}/cancel"))
         cancel.start()
         try:
-            reasons = wait_for(lambda: (lambda said: said if "may not signal" in said else None)(json.dumps(daemon.get(f"/v1/runs/{run}/why"))), 20, "the reason")
-            self.assertIn(f"pid {child} (sleep)", reasons)
-            self.assertIn("as root", reasons)
+            reasons = wait_for(lambda: [each for each in daemon.get(f"/v1/runs/{run}/why")["reasons"] if each.get("beyond")], 20, "the reason")
+            self.assertEqual(reasons[0]["reason"], "ending")
+            self.assertIn(f"pid {child} (sleep)", reasons[0]["beyond"])
+            said = subprocess.run([*user, STINT, "why", run], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=30)
+            self.assertIn("Stint may not signal", said.stdout, said.stderr)
         finally:
             os.kill(child, signal.SIGKILL)
             cancel.join(20)

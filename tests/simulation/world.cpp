@@ -537,7 +537,7 @@ void World::finish() {
   for (const store::Run& run : open) {
     std::string reasons;
     for (const store::Why& why : *ask(store_.why(run.id)))
-      reasons += " " + std::string(to_string(why.reason)) + " (" + why.limit + ")";
+      reasons += " " + std::string(to_string(why.cause)) + " (" + why.limit + ")";
     find_fault(run.id + " of " + run.agent + " never ends: " + std::string(to_string(run.state)) + reasons);
   }
   check_end();

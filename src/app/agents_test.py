@@ -80,7 +80,7 @@ class Init(Home):
         self.write("stint.toml", "# mine\n")
         done = self.stint("init")
         self.assertEqual(done.returncode, 0)
-        self.assertRegex(done.stdout, r"kept +stint.toml +was there")
+        self.assertRegex(done.stdout, r"kept +stint.toml +exists, left unchanged")
         self.assertEqual((self.folder / "stint.toml").read_text(), "# mine\n")
         self.assertEqual(self.stint("init", "--force").returncode, 2)
 

@@ -47,15 +47,18 @@ store::Settlement without_texts(const store::Settlement& asked, Settler::IfRefus
 Task<std::optional<domain::RunState>> Settler::settle(store::NodeNumber owner, store::Settlement settlement,
                                                       IfRefused if_refused) {
   struct Place {  // leaves the line when the frame goes
-    std::vector<Entry*>& waiting;
-    Entry entry;
-    ~Place() { std::erase(waiting, &entry); }
+    std::vector<SharedEntry>& waiting;
+    SharedEntry entry;
+    ~Place() {
+      entry->abandoned = true;
+      std::erase(waiting, entry);
+    }
   };
-  Place place{waiting_, {owner, std::move(settlement), if_refused, std::nullopt, {}, false, {}, {}}};
-  waiting_.push_back(&place.entry);
+  Place place{waiting_, std::make_shared<Entry>(owner, std::move(settlement), if_refused)};
+  waiting_.push_back(place.entry);
   arrived_.notify();
-  co_await place.entry.done.wait(0);
-  co_return place.entry.state;
+  co_await place.entry->done.wait(0);
+  co_return place.entry->state;
 }
 
 Task<> Settler::run() {
@@ -63,10 +66,11 @@ Task<> Settler::run() {
   while (true) {
     const std::uint64_t seen = arrived_.count();
     const TimePoint now = executor.now();
-    const auto is_due = [&](const Entry* entry) { return entry->not_before <= now; };
+    const auto is_due = [&](const SharedEntry& entry) { return entry->not_before <= now; };
     const auto first = std::ranges::find_if(waiting_, is_due);
     if (first == waiting_.end()) {
-      const auto next = std::ranges::min_element(waiting_, {}, &Entry::not_before);
+      const auto next =
+          std::ranges::min_element(waiting_, {}, [](const SharedEntry& entry) { return entry->not_before; });
       if (next == waiting_.end()) {
         co_await arrived_.wait(seen);
       } else {
@@ -74,10 +78,10 @@ Task<> Settler::run() {
       }
       continue;
     }
-    std::vector<Entry*> batch;
-    std::vector<Entry*> rest;
+    std::vector<SharedEntry> batch;
+    std::vector<SharedEntry> rest;
     const store::NodeNumber owner = (*first)->owner;
-    for (Entry* const entry : waiting_) {
+    for (const SharedEntry& entry : waiting_) {
       const bool goes = entry->owner == owner && is_due(entry) && batch.size() < kBatchMax;
       (goes ? batch : rest).push_back(entry);
     }
@@ -86,15 +90,14 @@ Task<> Settler::run() {
   }
 }
 
-/// The entries live in the frames of callers of settle(). Those stay alive: from here on an attempt is cancelled only
-/// together with the whole node.
-Task<> Settler::settle_batch(std::vector<Entry*> batch) {
+/// A caller that is cancelled meanwhile does not stop the settlement: the store may have it already.
+Task<> Settler::settle_batch(std::vector<SharedEntry> batch) {
   const store::NodeNumber owner = batch.front()->owner;
   StoreBackoff backoff;
   while (true) {
     std::vector<store::Settlement> settlements;
     settlements.reserve(batch.size());
-    for (const Entry* const entry : batch) settlements.push_back(entry->settlement);
+    for (const SharedEntry& entry : batch) settlements.push_back(entry->settlement);
     auto states = co_await store_.settle(owner, std::move(settlements));
     // A refusal of one settlement's text is not a failure of the store. A refusal of a settlement without texts is.
     const bool is_final = !states && !StoreBackoff::may_retry(states.error());
@@ -107,17 +110,17 @@ Task<> Settler::settle_batch(std::vector<Entry*> batch) {
     if (is_final && !StoreBackoff::awaits_heartbeat(states.error())) {
       if (batch.size() > 1) {
         // One refused settlement must not fail the others of its batch.
-        for (Entry* const entry : batch) co_await settle_batch({entry});
+        for (const SharedEntry& entry : batch) co_await settle_batch({entry});
         co_return;
       }
       replace(*batch.front(), states.error());
-      retry_later(*batch.front(), (co_await current_token()).executor().now());
+      retry_later(batch.front(), (co_await current_token()).executor().now());
       co_return;
     }
     const bool again = co_await backoff.wait(health_);
     if (!again) break;
   }
-  for (Entry* const entry : batch) entry->done.notify();
+  for (const SharedEntry& entry : batch) entry->done.notify();
 }
 
 void Settler::replace(Entry& entry, const Error& refusal) {
@@ -130,9 +133,10 @@ void Settler::replace(Entry& entry, const Error& refusal) {
   if (has_texts) entry.settlement = without_texts(entry.settlement, entry.if_refused, refusal);
 }
 
-void Settler::retry_later(Entry& entry, TimePoint now) {
-  entry.not_before = now + health_.backoff(++entry.refusals);
-  waiting_.push_back(&entry);
+void Settler::retry_later(SharedEntry entry, TimePoint now) {
+  if (entry->abandoned) return;
+  entry->not_before = now + health_.backoff(++entry->refusals);
+  waiting_.push_back(std::move(entry));
 }
 
 }  // namespace stint::pool

@@ -11,6 +11,7 @@
 #include "stint/queue.hpp"
 #include "store/store.hpp"
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -48,16 +49,19 @@ class Settler {
     bool refused = false;    // for good; its texts, if any, are removed
     TimePoint not_before{};  // of its next retry: a refused one does not delay the others
     std::uint32_t refusals = 0;
+    bool abandoned = false;  // the caller was cancelled
   };
-  Task<> settle_batch(std::vector<Entry*> batch);
+  /// Shared by the caller of settle() and the batch that settles it: a caller may be cancelled meanwhile.
+  using SharedEntry = std::shared_ptr<Entry>;
+  Task<> settle_batch(std::vector<SharedEntry> batch);
   void replace(Entry& entry, const Error& refusal);
-  void retry_later(Entry& entry, TimePoint now);
+  void retry_later(SharedEntry entry, TimePoint now);
 
   store::Store& store_;
   StoreHealth& health_;
   domain::Log& log_;
   std::set<store::NodeNumber> fenced_;
-  std::vector<Entry*> waiting_;  // each in the frame of its caller of settle()
+  std::vector<SharedEntry> waiting_;
   Notification arrived_;
 };
 

@@ -1,5 +1,6 @@
 #include "pool/settler.hpp"
 
+#include "stint/combinators.hpp"
 #include "stint/scope.hpp"
 #include "stint/testing.hpp"
 #include "store/memory_store.hpp"
@@ -121,6 +122,23 @@ TEST_F(SettlerTest, after_a_sleep_it_retries_until_the_heartbeat_decides) {
   work();
   EXPECT_EQ(states_[1], RunState::succeeded);
   EXPECT_TRUE(health_.why_unusable().empty());
+}
+
+/// Seed 4747 of the simulator: a node that leaves gives up waiting for settlements after a while.
+TEST_F(SettlerTest, a_caller_may_be_cancelled_while_the_store_settles_its_batch) {
+  store_.away = 3;
+  auto leaves = [](Settler& settler, store::Settlement each) -> Task<> {
+    const auto settled = co_await with_timeout(std::chrono::milliseconds(10), settler.settle(1, std::move(each)));
+    EXPECT_FALSE(settled);
+  };
+  store::Settlement settlement;
+  settlement.run = 1;
+  settlement.settle = domain::Settle::succeeded;
+  scope_.spawn(leaves(settler_, settlement));
+  settle(2);
+  work();
+  EXPECT_EQ(states_[2], RunState::succeeded);
+  EXPECT_TRUE(store_.taken.contains(1)) << "the store may have had it already";
 }
 
 TEST_F(SettlerTest, does_not_retry_for_a_fenced_owner) {

@@ -115,6 +115,35 @@ TEST_P(StoreTest, a_limit_lists_its_holders_and_its_line) {
   EXPECT_TRUE(limits[0].holders.empty() && limits[0].line.empty());
 }
 
+TEST_P(StoreTest, a_limit_counts_its_whole_line) {
+  define("a", [](AgentEntry& agent) { agent.limits = {{"gpu", 1}}; });
+  define("b", [](AgentEntry& agent) { agent.limits = {{"gpu", 2}, {"other", 1}}; });
+  define("c");
+  get(store().resize("gpu", 1));
+  constexpr std::uint32_t kMany = kLimitListMax + 1;
+  std::vector<NewRun> runs;
+  for (std::uint32_t i = 0; i < kMany; ++i) runs.push_back(fresh("a"));
+  get(store().enqueue(std::move(runs)));
+  submit("b");
+  submit("c");
+  submit("a", [](NewRun& run) { run.delay = 1h; });
+  const auto in_session = [](NewRun& run) { run.session = "s"; };
+  submit("b", in_session);
+  submit("b", in_session);
+  const auto waiting = [&](std::uint32_t listed) {
+    std::vector<std::uint64_t> found;
+    for (const LimitState& limit : get(store().limits(listed))) found.push_back(limit.waiting);
+    return found;
+  };
+  using Counts = std::vector<std::uint64_t>;
+  EXPECT_EQ(waiting(0), (Counts{kMany + 2, 2})) << "ready runs only, without listing them";
+  EXPECT_EQ(waiting(kLimitListMax), waiting(0)) << "not bounded by the list";
+  claim_one(enrol(), "a");
+  EXPECT_EQ(waiting(0), (Counts{kMany + 1, 2})) << "a running one waits no more";
+  define("b", [](AgentEntry& agent) { agent.limits = {{"gpu", 2}}; });
+  EXPECT_EQ(waiting(0), (Counts{kMany + 1, 0})) << "by what the agents use now";
+}
+
 TEST_P(StoreTest, the_lists_of_a_limit_have_a_bound) {
   define("a", [](AgentEntry& agent) { agent.limits = {{"gpu", 1}}; });
   constexpr std::uint32_t kHeld = kLimitListMax + 1;

@@ -167,6 +167,18 @@ Result<std::vector<LimitWaiter>> MemoryRows::waiters(LimitNumber limit, std::siz
   return line;
 }
 
+Result<std::uint64_t> MemoryRows::count_waiters(LimitNumber limit, std::optional<LinePlace> before, std::size_t most) {
+  std::uint64_t count = 0;
+  for (const auto& [number, agent] : agents_) {
+    if (!weight_in(agent.set, limit)) continue;
+    for (auto at = ready_.lower_bound({number, kLowest, 0}); at != ready_.end() && count < most; ++at, ++count) {
+      const auto& [of, rank, run] = at->first;
+      if (of != number || (before && LinePlace{rank, run} >= *before)) break;
+    }
+  }
+  return count;
+}
+
 // ---- nodes ---------------------------------------------------------------------------------------------------------
 
 Result<NodeNumber> MemoryRows::add_node(const std::string& label, WallTime now) {

@@ -202,6 +202,9 @@ struct LimitState {
   std::string name;
   std::optional<std::uint32_t> capacity;
   std::int64_t units = 0, runs = 0;
+  /// The ready runs whose agents use the limit, whether or not units are free: the length of the whole line, however
+  /// much of it is listed. Runs that are held back otherwise (delay, session, parked) are not in line.
+  std::uint64_t waiting = 0;
   bool paused = false;
   std::optional<WallTime> paused_until;  ///< for display; none while paused: until resume()
   std::optional<Duration> paused_for;    ///< the same, as the remaining length

@@ -98,6 +98,10 @@ SELECT r.public_id, r.agent_id, h.weight, coalesce(r.started_at, r.created_at) F
 SELECT a.agent_id, m.weight FROM limit_set_member m CROSS JOIN agent a ON a.set_id = m.set_id WHERE m.limit_id = ?1;
 -- name: first_ready
 SELECT public_id, rank, run_id FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL ORDER BY rank, run_id LIMIT ?2;
+-- name: count_waiters
+SELECT count(*) FROM (SELECT 1 FROM limit_set_member m CROSS JOIN agent a ON a.set_id = m.set_id
+  CROSS JOIN run r INDEXED BY run_ready ON r.agent_id = a.agent_id AND r.state = 'queued' AND r.hold IS NULL AND (r.rank, r.run_id) < (?2, ?3)
+  WHERE m.limit_id = ?1 LIMIT ?4);
 
 -- name: add_node
 INSERT INTO node (label) VALUES (?1) RETURNING node_id;

@@ -99,6 +99,7 @@ TEST_F(EngineTest, a_run_that_waits_for_a_limit_names_its_holders) {
   EXPECT_TRUE(status.limits.front().holders.empty()) << "a status lists no runs";
   EXPECT_EQ(status.limits.front().waiting, 1U) << "but it counts those that wait";
   EXPECT_EQ(limits.front().waiting, 1U);
+  EXPECT_EQ(reason.ahead, 0U);
   EXPECT_EQ(limits.front().home, "host");
 }
 

@@ -99,6 +99,10 @@ Result<std::optional<Why>> Ledger::why_limited(const RunRow& row, const LimitMem
     return std::nullopt;
   }
   STINT_TRY(why.holders, holders(member.limit.number, kLimitListMax));
+  if (why.cause == WaitCause::probe) return why;
+  const LinePlace place{.rank = row.rank, .run = row.run.number};
+  STINT_TRY(const std::uint64_t ahead, rows_.count_waiters(member.limit.number, place, kPlaceMax));
+  why.ahead = static_cast<std::uint32_t>(ahead);
   return why;
 }
 

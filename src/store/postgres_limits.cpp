@@ -56,10 +56,11 @@ Result<Why> read_why(const PostgresRows& rows, int row) {
     STINT_TRY(why.behind_state, read_state(rows.text(row, 9)));
   }
   why.place = rows.maybe(row, 10);
+  why.ahead = small(rows.maybe(row, 11));
   return why;
 }
 constexpr int kListedColumn = 9,
-              kHolderColumn = 11;  // where the listed holders of a limit begin, in limits() and why()
+              kHolderColumn = 12;  // where the listed holders of a limit begin, in limits() and why()
 
 }  // namespace
 

@@ -62,7 +62,7 @@ DECLARE t timestamptz := clock(); BEGIN
 -- One row per reason, or per holder of the limit that is the reason. NULL: the reason does not use the field.
 CREATE FUNCTION why(p_id text, p_listed bigint, p_place_max bigint)
 RETURNS TABLE (reason text, "limit" text, until_ms bigint, capacity bigint, held bigint, weight bigint, ramp bigint, turn_of text,
-  behind text, behind_state text, place bigint, id text, agent text, holds bigint, since_ms bigint)
+  behind text, behind_state text, place bigint, ahead bigint, id text, agent text, holds bigint, since_ms bigint)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE v_run bigint := must_find(p_id); r run; v_above int[] := '{}'; t timestamptz := clock(); BEGIN
@@ -81,6 +81,7 @@ DECLARE v_run bigint := must_find(p_id); r run; v_above int[] := '{}'; t timesta
     SELECT w.reason, g.name, shown_ms(CASE w.reason WHEN 'paused' THEN g.paused_until WHEN 'turn' THEN g.turn_until END),
            g.capacity, h.units, m.weight, CASE w.reason WHEN 'probe' THEN g.ramp END,
            (SELECT s.name FROM agent s WHERE w.reason = 'turn' AND s.agent_id = g.turn_of), NULL::text, NULL::text, NULL::bigint,
+           CASE WHEN w.reason IN ('turn', 'limit') THEN count_waiters(g.limit_id, r.rank, r.run_id, p_place_max) END,
            o.id, o.agent, o.weight, shown_ms(o.since)
       FROM agent a JOIN limit_set_member m USING (set_id) JOIN named_limit g USING (limit_id) CROSS JOIN LATERAL held(g.limit_id) h
       CROSS JOIN LATERAL (SELECT CASE WHEN g.paused_until > t THEN 'paused' WHEN g.limit_id = ANY (v_above) THEN NULL

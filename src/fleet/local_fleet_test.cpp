@@ -141,6 +141,7 @@ TEST_F(EngineTest, a_run_kept_for_one_engine_is_taken_by_no_other_until_that_is_
   EXPECT_EQ(get(fleet.submit(std::move(submissions))).front()->id, id);
   sim_.advance(5min);
   EXPECT_EQ(look(id).state, RunState::queued);
+  EXPECT_EQ(std::ranges::count_if(get(store_.nodes()), store::claims_any), 1) << "the rival";
   engine_->drain();
   sim_.advance(5s);
   EXPECT_EQ(look(id).state, RunState::succeeded) << "its keeper has left";

@@ -181,9 +181,9 @@ Result<std::uint64_t> MemoryRows::count_waiters(LimitNumber limit, std::optional
 
 // ---- nodes ---------------------------------------------------------------------------------------------------------
 
-Result<NodeNumber> MemoryRows::add_node(const std::string& label, WallTime now) {
+Result<NodeNumber> MemoryRows::add_node(const std::string& label, NodeKind kind, WallTime now) {
   const NodeNumber number = ++last_node_;
-  nodes_[number].row = {.number = number, .label = label};
+  nodes_[number].row = {.number = number, .label = label, .kind = kind};
   STINT_CHECK(renew(number, now));
   return number;
 }
@@ -222,6 +222,7 @@ Result<std::vector<NodeState>> MemoryRows::node_states(WallTime now) {
   for (const auto& [number, node] : nodes_) {
     found.push_back({.number = number,
                      .label = node.row.label,
+                     .kind = node.row.kind,
                      .state = std::string(to_string(node.row.state)),
                      .last_beat_ago = std::max<Duration>(now - node.beaten_at, Duration::zero()),
                      .runs = rows_with(owned_, number).size()});

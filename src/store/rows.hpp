@@ -71,6 +71,7 @@ struct NodeRow {
   enum class State : std::uint8_t { live, draining, dead };
   NodeNumber number = 0;
   std::string label;
+  NodeKind kind = NodeKind::any;
   State state = State::live;
 };
 [[nodiscard]] constexpr std::string_view to_string(NodeRow::State state) noexcept {
@@ -155,7 +156,7 @@ class Rows {
   /// How many of them there are: before that place, or in all; counted up to `most`.
   virtual Result<std::uint64_t> count_waiters(LimitNumber limit, std::optional<LinePlace> before, std::size_t most) = 0;
 
-  virtual Result<NodeNumber> add_node(const std::string& label, WallTime now) = 0;
+  virtual Result<NodeNumber> add_node(const std::string& label, NodeKind kind, WallTime now) = 0;
   virtual Result<std::optional<NodeRow>> node(NodeNumber number) = 0;
   /// Removes a dead node: only its number remains used, which is never given again.
   virtual Result<> put(const NodeRow& node) = 0;

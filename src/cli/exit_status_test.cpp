@@ -17,6 +17,9 @@ TEST(RemoteError, a_refusal_has_the_exit_status_of_what_it_means) {
   EXPECT_EQ(fleet::remote_error(422, "'pr' is missing", {}), Errc::invalid);
   EXPECT_EQ(fleet::remote_error(422, "'pr' is missing", {}).describe(), "'pr' is missing");
   EXPECT_EQ(fleet::remote_error(404, "no", {}), Errc::invalid);
+  EXPECT_EQ(fleet::remote_error(404, "no x", {}, "/v1/agents").describe(), "no x. `stint agents` lists them");
+  EXPECT_EQ(fleet::remote_error(404, "no x", {}, "/v1/limits").describe(), "no x. `stint limits` lists them");
+  EXPECT_EQ(fleet::remote_error(404, "no x", {}, "/v2/other").describe(), "no x");
   EXPECT_EQ(fleet::remote_error(409, "not in doubt", {}), Errc::conflict);
   EXPECT_EQ(exit_status(fleet::remote_error(409, "not in doubt", {})), kExitFailed);
   EXPECT_EQ(fleet::remote_error(403, "no", {}), Errc::denied);

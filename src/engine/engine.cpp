@@ -33,6 +33,11 @@ Task<Result<>> define_all(store::Store& store, std::shared_ptr<const AgentRegist
   co_return co_await store.define(std::move(entries));
 }
 
+/// A node that carries only one run claims no other.
+store::NodeKind kind_of(const EngineOptions& options) {
+  return options.only.empty() ? store::NodeKind::any : store::NodeKind::one_run;
+}
+
 }  // namespace
 
 using pool::Carried;
@@ -77,7 +82,7 @@ Engine::~Engine() = default;
 Task<Result<>> Engine::enlist() {
   STINT_CO_CHECK(co_await define_all(parts_.store, registry_));
   const TimePoint asked_at = parts_.executor.now();
-  STINT_CO_TRY(owner_, co_await parts_.store.enrol(options_.label));
+  STINT_CO_TRY(owner_, co_await parts_.store.enrol(options_.label, kind_of(options_)));
   leased_until_ = end_of(asked_at, options_.lease);
   co_return Result<>();
 }
@@ -242,7 +247,7 @@ Task<> Engine::fence(std::string why) {
   StoreBackoff backoff;
   while (phase_ == Phase::serving) {
     const TimePoint asked_at = parts_.executor.now();
-    const auto owner = co_await parts_.store.enrol(options_.label);
+    const auto owner = co_await parts_.store.enrol(options_.label, kind_of(options_));
     store_health_.record(pool::StoreHealth::Call::write, owner);
     if (owner) {
       owner_ = *owner;

@@ -76,7 +76,6 @@ struct LimitView {
   bool paused = false;
   std::optional<WallTime> paused_until;
   std::vector<domain::LimitEntry> holders, line{};  ///< the earliest first; empty in a summary
-  bool lists_every_unit = false;                    ///< `holders` has an entry for each unit. Not sent by the API
 };
 
 /// The pool of a daemon, and its queues. Sizes count all queued runs, due or not, as the bounds do.

@@ -10,23 +10,15 @@ namespace {
 constexpr std::string_view kHostLimit = "host";
 constexpr int kDepthMax = 64;  // ancestors that are counted
 
-/// Units of the limit that the ancestors hold. The files of a host limit name the run of each unit. For a limit that
-/// the store counts, each run holds what its agent needs; a run that shares takes nothing that an ancestor already
-/// holds.
-std::uint64_t held_by(const std::vector<Ancestor>& above, const LimitView& limit) {
+/// Units of the limit that the ancestors hold, by what each was claimed with: a run that shares the permits of its
+/// ancestors is no holder. A list of holders has a bound (store::kLimitListMax). An ancestor that is not on it comes
+/// after so many others that it matters only to a child that needs more units than the bound.
+std::uint64_t held_by(const std::vector<std::string>& above, const LimitView& limit) {
   std::uint64_t units = 0;
-  if (limit.lists_every_unit) {
-    for (const Ancestor& run : above) {
-      units += static_cast<std::uint64_t>(std::ranges::count(limit.holders, run.id, &domain::LimitEntry::run));
-    }
-    return units;
+  for (const domain::LimitEntry& holder : limit.holders) {
+    if (std::ranges::find(above, holder.run) != above.end()) units += holder.weight;
   }
-  for (auto run = above.rbegin(); run != above.rend(); ++run) {
-    const auto need = run->needs.find(limit.name);
-    if (need != run->needs.end() && !(run->shares && units > 0)) units += need->second;
-  }
-  // The agent's file may need more now than the run was given.
-  return std::min(units, static_cast<std::uint64_t>(std::max<std::int64_t>(0, limit.held)));
+  return units;
 }
 
 }  // namespace
@@ -38,7 +30,7 @@ LimitNeeds needs_of(const domain::Agent& agent) {
   return needs;
 }
 
-Result<> check_awaited(const std::string& agent, const LimitNeeds& needs, const std::vector<Ancestor>& above,
+Result<> check_awaited(const std::string& agent, const LimitNeeds& needs, const std::vector<std::string>& above,
                        const std::vector<LimitView>& limits) {
   for (const auto& [name, units] : needs) {
     const auto limit = std::ranges::find(limits, name, &LimitView::name);
@@ -46,7 +38,7 @@ Result<> check_awaited(const std::string& agent, const LimitNeeds& needs, const 
     const std::uint64_t held = held_by(above, *limit);
     if (held == 0 || held + units <= *limit->capacity) continue;
     const bool alone = above.size() == 1;
-    return fail(Errc::conflict, "not submitted: run '" + above.front().id + "' waits for it, and " +
+    return fail(Errc::conflict, "not submitted: run '" + above.front() + "' waits for it, and " +
                                     (alone ? "holds " : "with its ancestors holds ") + std::to_string(held) + " of " +
                                     std::to_string(*limit->capacity) + " of " + name + "; it needs " +
                                     std::to_string(units) + " to begin. `stint run " +
@@ -58,24 +50,20 @@ Result<> check_awaited(const std::string& agent, const LimitNeeds& needs, const 
 }
 
 Task<Result<>> LocalFleet::check_parent_waits(const Submission& submission) {
-  // Looks the registry up each time: a reload may replace it between two awaits.
-  const auto needs = [this](std::string_view agent) {
-    const project::AgentSpec* const spec = find_spec(parts_.registry(), agent.empty() ? domain::kPromptAgent : agent);
-    return needs_of(spec == nullptr ? domain::Agent() : spec->agent);
-  };
-  std::vector<Ancestor> above;
-  STINT_CO_TRY(const std::vector<store::NodeState> nodes, co_await parts_.store.nodes());
+  std::vector<std::string> above;
   std::string id = submission.parent;
   for (int depth = 0; depth < kDepthMax && !id.empty(); ++depth) {
     STINT_CO_TRY(const std::optional<store::Run> run, co_await parts_.store.find(id));
     if (!run || run->state != domain::RunState::running) break;
-    const auto node = std::ranges::find(nodes, run->node.value_or(0), &store::NodeState::number);
-    above.push_back({run->id, needs(run->agent), node != nodes.end() && store::carries_one_run(*node)});
+    above.push_back(run->id);
     id = run->parent;
   }
   if (above.empty()) co_return Result<>();
   STINT_CO_TRY(const std::vector<LimitView> known, co_await limits());
-  Result<> checked = check_awaited(submission.agent, needs(submission.agent), above, known);
+  const std::string_view agent = submission.agent.empty() ? domain::kPromptAgent : std::string_view(submission.agent);
+  const project::AgentSpec* const spec = find_spec(parts_.registry(), agent);
+  const LimitNeeds needs = needs_of(spec == nullptr ? domain::Agent() : spec->agent);
+  Result<> checked = check_awaited(submission.agent, needs, above, known);
   if (checked || submission.key.empty()) co_return checked;
   // The key may name an existing run: waiting for that one needs no new permits.
   STINT_CO_TRY(const std::optional<std::string> same, co_await find_by_key(submission));

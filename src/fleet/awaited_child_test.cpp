@@ -32,7 +32,6 @@ class AwaitedChild : public EngineTest {
     view.capacity = capacity;
     view.held = static_cast<std::int64_t>(runs.size());
     for (std::string& run : runs) view.holders.push_back({.run = std::move(run)});
-    view.lists_every_unit = true;
   }
   Result<std::string> submit_below(const std::string& parent, const std::string& agent, bool waits,
                                    const std::string& key = {}) {
@@ -140,26 +139,40 @@ TEST_F(AwaitedChild, counts_weights_and_the_limit_of_the_host) {
   EXPECT_NE(check(parent, "a").find("holds 1 of 1 of host"), std::string::npos);
 }
 
-/// A limit that the store counts: the number of units is known, but not the runs that hold them.
-TEST(CheckAwaited, counts_units_of_ancestors_in_a_store) {
+TEST(CheckAwaited, counts_what_ancestors_hold) {
   LimitView limit;
   limit.name = "gpu";
   limit.capacity = 4;
-  const auto refused = [&](std::int64_t held, std::uint64_t units, const std::vector<Ancestor>& above) {
-    limit.held = held;
+  limit.holders = {{.run = "two", .weight = 2}, {.run = "other", .weight = 2}};
+  const auto refused = [&](std::uint64_t units, const std::vector<std::string>& above) {
     return !check_awaited("a", {{"gpu", units}}, above, {limit});
   };
-  const Ancestor two{"two", {{"gpu", 2}}, false}, none{"none", {{"cpu", 9}}, false},
-      shared{"shared", {{"gpu", 2}}, true};
-  EXPECT_FALSE(refused(2, 2, {two}));
-  EXPECT_TRUE(refused(2, 3, {two}));
-  EXPECT_TRUE(refused(4, 1, {two, two}));
-  EXPECT_TRUE(refused(2, 3, {none, none, two}));
-  EXPECT_FALSE(refused(4, 2, {shared, two})) << "another run holds the other two units: it will end";
-  EXPECT_TRUE(refused(4, 3, {shared, two}));
-  EXPECT_TRUE(refused(4, 1, {two, shared})) << "a run that shares takes its own permits if no ancestor holds any";
-  EXPECT_FALSE(refused(4, 4, {none})) << "only other runs hold it";
-  EXPECT_FALSE(refused(0, 4, {two})) << "the agent's file changed: nothing is held";
+  EXPECT_FALSE(refused(2, {"two"})) << "the other run will end";
+  EXPECT_TRUE(refused(3, {"two"}));
+  EXPECT_TRUE(refused(1, {"other", "two"}));
+  EXPECT_TRUE(refused(3, {"none", "none", "two"}));
+  EXPECT_FALSE(refused(2, {"shared", "two"})) << "a run that shares is no holder";
+  EXPECT_FALSE(refused(4, {"none"})) << "only other runs hold it";
+}
+
+/// The store counts the limit: a run holds what it was claimed with, whatever the file of its agent says now.
+TEST_F(AwaitedChild, that_needs_permits_its_parent_was_claimed_with_is_refused_after_a_reload) {
+  const auto use = [this](const char* agent, std::uint32_t weight) {
+    registry_[agent].agent.limits = {{"gpu", weight, 1}};
+    registry_[agent].entry.limits = {{"gpu", weight}};
+  };
+  use("a", 3);
+  use("b", 2);
+  start();
+  (void)get(store_.resize("gpu", 4));
+  const std::string parent = submit("a");
+  sim_.advance(1s);
+  use("a", 1);
+  EXPECT_NE(check(parent, "b").find("holds 3 of 4 of gpu"), std::string::npos) << check(parent, "b");
+  EXPECT_EQ(check(parent, "a"), "") << "one unit is left";
+  use("a", 4);
+  use("b", 1);
+  EXPECT_EQ(check(parent, "b"), "") << "it holds three, not four";
 }
 
 TEST(SubmissionText, bytes_that_are_no_text_are_refused_by_name) {

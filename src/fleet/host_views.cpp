@@ -12,7 +12,6 @@ engine::LimitView view_of(const limit::Listing& listing) {
   view.capacity = listing.capacity;
   view.held = static_cast<std::int64_t>(listing.holders.size());
   view.waiting = listing.waiters.size();
-  view.lists_every_unit = true;
   for (const limit::Slots::Holder& holder : listing.holders) {
     view.holders.push_back(limit::entry_of(holder, listing.capacity));
   }

@@ -313,7 +313,7 @@ Task<Result<std::vector<LimitView>>> LocalFleet::list_limits(Detail detail) {
                              .weight = waiter.weight,
                              .place = static_cast<std::uint32_t>(view.line.size() + 1)});
       }
-      view.waiting = view.line.size();
+      view.waiting = state.waiting;
     }
     view.paused = state.paused;
     view.paused_until = state.paused_until;

@@ -97,6 +97,9 @@ TEST_F(EngineTest, a_run_that_waits_for_a_limit_names_its_holders) {
   const FleetStatus status = get(fleet.status());
   EXPECT_EQ(status.limits.front().held, 2);
   EXPECT_TRUE(status.limits.front().holders.empty()) << "a status lists no runs";
+  EXPECT_EQ(status.limits.front().waiting, 1U) << "but it counts those that wait";
+  EXPECT_EQ(limits.front().waiting, 1U);
+  EXPECT_EQ(reason.ahead, 0U);
   EXPECT_EQ(limits.front().home, "host");
 }
 
@@ -138,6 +141,7 @@ TEST_F(EngineTest, a_run_kept_for_one_engine_is_taken_by_no_other_until_that_is_
   EXPECT_EQ(get(fleet.submit(std::move(submissions))).front()->id, id);
   sim_.advance(5min);
   EXPECT_EQ(look(id).state, RunState::queued);
+  EXPECT_EQ(std::ranges::count_if(get(store_.nodes()), store::claims_any), 1) << "the rival";
   engine_->drain();
   sim_.advance(5s);
   EXPECT_EQ(look(id).state, RunState::succeeded) << "its keeper has left";

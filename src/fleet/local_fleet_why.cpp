@@ -19,6 +19,7 @@ WaitReason reason_of(store::Why why) {
                     .capacity = why.capacity,
                     .held = why.held,
                     .weight = why.weight,
+                    .ahead = why.ahead,
                     .ramp = why.ramp,
                     .turn_of = std::string(project::agent_of(why.turn_of)),
                     .behind = std::move(why.behind),

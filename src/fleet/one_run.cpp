@@ -52,7 +52,7 @@ Task<Result<>> OneRun::carry(engine::Submission submission, std::function<Task<R
 
 void OneRun::make_node(const std::string& agent) {
   Node::Options options;
-  options.engine.label = fmt::format("{}:{}{}", os::host_name(), ::getpid(), store::kOneRunLabel);
+  options.engine.label = fmt::format("{}:{} run", os::host_name(), ::getpid());
   options.engine.pool.workers = 1;
   options.engine.only = id_;
   options.engine.only_agent = agent;

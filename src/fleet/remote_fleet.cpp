@@ -50,10 +50,12 @@ std::string of_run(const std::string& id, std::string_view what = {}) {
 
 }  // namespace
 
-Error remote_error(int status, const std::string& detail, std::optional<Duration> retry_after) {
+Error remote_error(int status, const std::string& detail, std::optional<Duration> retry_after, std::string_view list) {
   const auto found = std::ranges::find(kMeanings, status, &Meaning::status);
   const Errc code = found == kMeanings.end() ? Errc::failed : found->code;
   std::string what = detail.empty() ? fmt::format("the daemon answered HTTP {}", status) : detail;
+  if (list == "/v1/agents") what += ". `stint agents` lists them";
+  if (list == "/v1/limits") what += ". `stint limits` lists them";
   if (status == kUnauthorized) what = "the daemon refused the token: put its token into STINT_TOKEN";
   if (code != Errc::full) return {code, std::move(what)};
   return Error(code, Retry::safe, std::move(what)).after(retry_after.value_or(1s));
@@ -84,7 +86,8 @@ Error RemoteFleet::refusal(const net::Reply& reply) const {
     const ServerDelay delay = parse_retry_after(*header, system_.wall_now());
     if (delay.kind == ServerDelay::Kind::wait) after = delay.wait;
   }
-  return remote_error(reply.status, wire::read_problem(reply.body), after);
+  const wire::ReadProblem problem = wire::read_problem(reply.body);
+  return remote_error(reply.status, problem.detail, after, problem.list);
 }
 
 Task<Result<net::Reply>> RemoteFleet::ask(Call call) {
@@ -128,12 +131,6 @@ Task<Result<engine::Submitted>> RemoteFleet::submit_one(engine::Submission submi
            .body = wire::submit_to_json(submission),
            .key = submission.key,
            .traceparent = submission.trace.empty() ? std::string() : domain::traceparent(submission.trace, "submit")}));
-  if (reply.status == kNotFound) {
-    const std::string detail = wire::read_problem(reply.body);
-    const std::string_view what =
-        std::string_view(detail).substr(0, detail.find("; GET "));  // drops the API path: the caller needs a command
-    co_return fail(Errc::invalid, std::string(what) + ". `stint agents` lists them");
-  }
   if (reply.status >= kFirstRefusal) co_return fail(refusal(reply));
   co_return wire::read_submitted(reply.body);
 }

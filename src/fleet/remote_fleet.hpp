@@ -14,8 +14,10 @@
 
 namespace stint::fleet {
 
-/// The error for an HTTP `status` and the `detail` of its problem document.
-[[nodiscard]] Error remote_error(int status, const std::string& detail, std::optional<Duration> retry_after);
+/// The error for an HTTP `status` and the `detail` and `list` of its problem document. The path in `list` becomes the
+/// command that lists the same.
+[[nodiscard]] Error remote_error(int status, const std::string& detail, std::optional<Duration> retry_after,
+                                 std::string_view list = {});
 
 class RemoteFleet final : public Fleet {
  public:

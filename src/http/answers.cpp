@@ -20,6 +20,10 @@ Response with_retry_after(Response response, const Error& error) {
   return response;
 }
 
+Response no_such(std::string detail, std::string list) {
+  return problem_response({.status = 404, .detail = std::move(detail), .list = std::move(list)});
+}
+
 Response no_place() {
   return with_retry_after(
       problem_response(503, "All connections are in use; this one is reserved for short answers. Try again later."),

@@ -13,6 +13,8 @@ namespace stint::http {
 [[nodiscard]] Response with_retry_after(Response response, const Error& error);
 /// Turns a failure into a problem document; the only place that maps error codes to statuses.
 [[nodiscard]] Response problem(const Error& error);
+/// 404: there is no such name. `list`: the path of the API that lists those that exist.
+[[nodiscard]] Response no_such(std::string detail, std::string list);
 /// Refuses a stream, or a wait for the end of a run, on a reserved connection.
 [[nodiscard]] Response no_place();
 

@@ -13,7 +13,7 @@ Task<Response> limit_problem(fleet::Fleet& fleet, const std::string& name, Error
   const auto known = co_await fleet.limits();
   if (!known) co_return problem(known.error());
   if (std::ranges::find(*known, name, &engine::LimitView::name) != known->end()) co_return problem(error);
-  co_return problem_response(404, "there is no limit '" + shown(name) + "'; GET /v1/limits lists them");
+  co_return no_such("there is no limit '" + shown(name) + "'", "/v1/limits");
 }
 
 }  // namespace

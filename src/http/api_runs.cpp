@@ -79,7 +79,7 @@ Task<Response> Api::submit(Call call) {
       co_return problem(error);  // a full queue refuses often: answer without a lookup
     const auto known = co_await fleet_.agents();
     const bool unknown = known && std::ranges::find(*known, agent, &engine::AgentView::name) == known->end();
-    if (unknown) co_return problem_response(404, "there is no agent '" + shown(agent) + "'; GET /v1/agents lists them");
+    if (unknown) co_return no_such("there is no agent '" + shown(agent) + "'", "/v1/agents");
     co_return problem(error);
   }
   const engine::Submitted submitted = *answers->front();

@@ -23,8 +23,14 @@ using net::RequestReader;
 class NoFleet final : public fleet::Fleet {
  public:
   std::string asked;
+  bool empty = false;  ///< it answers: it has no agents and no limits, and refuses runs and names as invalid
 
-  Task<Result<std::vector<Result<Submitted>>>> submit(std::vector<Submission>) override { return no(); }
+  Task<Result<std::vector<Result<Submitted>>>> submit(std::vector<Submission>) override {
+    if (!empty) co_return fail(Errc::failed, "no fleet");
+    std::vector<Result<Submitted>> answers;
+    answers.push_back(fail(Errc::invalid, "no such agent"));
+    co_return answers;
+  }
   Task<Result<std::optional<engine::RunView>>> find(std::string id) override { return no(std::move(id)); }
   Task<Result<std::vector<engine::RunView>>> list(store::Filter) override { return no(); }
   Task<Result<std::vector<store::Event>>> events(std::string, std::int64_t, std::uint32_t) override { return no(); }
@@ -36,11 +42,20 @@ class NoFleet final : public fleet::Fleet {
   Task<Result<Submitted>> retry(std::string) override { return no(); }
   Task<Result<domain::RunState>> resolve(std::string, domain::Resolution) override { return no(); }
   Task<Result<>> answer(std::string) override { return no(); }
-  Task<Result<std::vector<engine::AgentView>>> agents() override { return no(); }
-  Task<Result<std::vector<engine::LimitView>>> limits() override { return no(); }
+  Task<Result<std::vector<engine::AgentView>>> agents() override {
+    if (empty) co_return std::vector<engine::AgentView>();
+    co_return fail(Errc::failed, "no fleet");
+  }
+  Task<Result<std::vector<engine::LimitView>>> limits() override {
+    if (empty) co_return std::vector<engine::LimitView>();
+    co_return fail(Errc::failed, "no fleet");
+  }
   Task<Result<>> resize_limit(std::string name, std::uint32_t) override { return no(std::move(name)); }
   Task<Result<>> pause(std::string name, std::optional<Duration>) override { return no(std::move(name)); }
-  Task<Result<std::uint64_t>> resume(std::string name) override { return no(std::move(name)); }
+  Task<Result<std::uint64_t>> resume(std::string name) override {
+    asked = std::move(name);
+    co_return fail(empty ? Errc::invalid : Errc::failed, "no fleet");
+  }
   Task<Result<engine::FleetStatus>> status() override { return no(); }
   Task<Result<engine::FleetHealth>> health() override { return no(); }
   engine::Phase phase() const override { return engine::Phase::serving; }
@@ -79,11 +94,13 @@ class NoExchange final : public Exchange {
 };
 
 struct Asking {
-  Response ask(std::string_view method, std::string_view target, std::string_view header = "") {
+  Response ask(std::string_view method, std::string_view target, std::string_view header = "",
+               std::string_view body = "") {
     Api api(fleet, options);
     RequestReader reader{{}};
     const std::string line = std::string(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: x\r\n");
     reader.feed(line + std::string(header) + "\r\n");
+    if (!body.empty()) reader.feed(body);
     EXPECT_EQ(reader.state(), RequestReader::State::done) << line;
     Response response;
     Simulator sim;
@@ -143,6 +160,23 @@ TEST(Api, path_parameters_are_decoded) {
   EXPECT_EQ(asking.fleet.asked, "agent:review");
   (void)asking.ask("POST", "/v1/resume");
   EXPECT_EQ(asking.fleet.asked, "");
+}
+
+TEST(Api, a_name_that_does_not_exist_names_the_list_of_those_that_do) {
+  Asking asking;
+  asking.fleet.empty = true;
+  const auto list_of = [](const Response& response) {
+    EXPECT_EQ(response.status, 404U) << response.body;
+    const auto problem = boost::json::parse(response.body).as_object();
+    const auto* const list = problem.if_contains("list");
+    return list == nullptr ? std::string("none") : std::string(list->as_string());
+  };
+  const std::string body = R"({"agent":"ghost"})";
+  const std::string header =
+      "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+  EXPECT_EQ(list_of(asking.ask("POST", "/v1/runs", header, body)), "/v1/agents");
+  EXPECT_EQ(list_of(asking.ask("POST", "/v1/limits/ghost/resume")), "/v1/limits");
+  EXPECT_EQ(list_of(asking.ask("GET", "/v1/ghost")), "none");
 }
 
 TEST(Api, unknown_paths_are_404_and_wrong_methods_405) {

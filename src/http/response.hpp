@@ -40,9 +40,10 @@ struct Problem {
   std::string detail{};              ///< what failed, with which value, and what to do about it
   std::string type = "about:blank";  ///< a URI for the kind of problem
   std::string title{};               ///< empty: the status' own phrase
+  std::string list{};                ///< path of the API that lists what exists, if a name does not; empty: none
 };
 
-/// `{"type":…,"title":…,"status":…,"detail":…}`. Bytes that are not UTF-8 become U+FFFD.
+/// `{"type":…,"title":…,"status":…,"detail":…}`, and `list` if there is one. Bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] Response problem_response(const Problem& problem);
 [[nodiscard]] inline Response problem_response(unsigned status, std::string_view detail) {
   return problem_response(Problem{.status = status, .detail = std::string(detail)});

@@ -93,6 +93,20 @@ TEST_P(StoreTest, a_run_in_doubt_names_the_loss_of_its_process) {
   EXPECT_TRUE(look(id).error.contains("was lost")) << look(id).error;
 }
 
+TEST_P(StoreTest, a_node_is_of_the_kind_that_it_enrols_as) {
+  get(store().enrol("host run"));
+  get(store().enrol("host", NodeKind::one_run));
+  const auto nodes = get(store().nodes());
+  ASSERT_EQ(nodes.size(), 2U);
+  EXPECT_TRUE(claims_any(nodes[0])) << "whatever its label says";
+  EXPECT_EQ(nodes[1].kind, NodeKind::one_run);
+  EXPECT_FALSE(claims_any(nodes[1]));
+  get(store().drain(nodes[0].number));
+  get(store().drain(nodes[1].number));
+  EXPECT_EQ(get(store().nodes())[1].kind, NodeKind::one_run);
+  EXPECT_FALSE(claims_any(get(store().nodes())[0])) << "it claims no more runs";
+}
+
 TEST_P(StoreTest, nodes_are_listed_with_their_runs_and_last_heartbeat) {
   EXPECT_TRUE(get(store().nodes()).empty());
   define("a");

@@ -78,6 +78,7 @@ TEST_P(StoreTest, a_turn_names_the_agent_that_is_served_first) {
   EXPECT_EQ(why.cause, domain::WaitCause::turn);
   EXPECT_EQ(why.limit, "gpu");
   EXPECT_EQ(why.turn_of, "heavy");
+  EXPECT_EQ(why.ahead, 0U) << "the heavy one was submitted later";
   EXPECT_TRUE(why.until);
   ASSERT_EQ(why.holders.size(), 1U);
   EXPECT_EQ(why.holders[0].run, runs);
@@ -113,6 +114,73 @@ TEST_P(StoreTest, a_limit_lists_its_holders_and_its_line) {
   EXPECT_EQ(limits[0].units, 3) << "the sums count all";
   limits = get(store().limits());
   EXPECT_TRUE(limits[0].holders.empty() && limits[0].line.empty());
+}
+
+TEST_P(StoreTest, a_limit_counts_its_whole_line) {
+  define("a", [](AgentEntry& agent) { agent.limits = {{"gpu", 1}}; });
+  define("b", [](AgentEntry& agent) { agent.limits = {{"gpu", 2}, {"other", 1}}; });
+  define("c");
+  get(store().resize("gpu", 1));
+  constexpr std::uint32_t kMany = kLimitListMax + 1;
+  std::vector<NewRun> runs;
+  for (std::uint32_t i = 0; i < kMany; ++i) runs.push_back(fresh("a"));
+  get(store().enqueue(std::move(runs)));
+  submit("b");
+  submit("c");
+  submit("a", [](NewRun& run) { run.delay = 1h; });
+  const auto in_session = [](NewRun& run) { run.session = "s"; };
+  submit("b", in_session);
+  submit("b", in_session);
+  const auto waiting = [&](std::uint32_t listed) {
+    std::vector<std::uint64_t> found;
+    for (const LimitState& limit : get(store().limits(listed))) found.push_back(limit.waiting);
+    return found;
+  };
+  using Counts = std::vector<std::uint64_t>;
+  EXPECT_EQ(waiting(0), (Counts{kMany + 2, 2})) << "ready runs only, without listing them";
+  EXPECT_EQ(waiting(kLimitListMax), waiting(0)) << "not bounded by the list";
+  claim_one(enrol(), "a");
+  EXPECT_EQ(waiting(0), (Counts{kMany + 1, 2})) << "a running one waits no more";
+  define("b", [](AgentEntry& agent) { agent.limits = {{"gpu", 2}}; });
+  EXPECT_EQ(waiting(0), (Counts{kMany + 1, 0})) << "by what the agents use now";
+}
+
+TEST_P(StoreTest, a_reason_counts_the_runs_ahead_in_the_line_of_its_limit) {
+  define("a", [](AgentEntry& agent) { agent.limits = {{"gpu", 1}}; });
+  define("b", [](AgentEntry& agent) { agent.limits = {{"gpu", 1}}; });
+  define("c");
+  get(store().resize("gpu", 1));
+  const NodeNumber node = enrol();
+  submit("a");
+  claim_one(node, "a");
+  for (const char* const agent : {"a", "b", "c", "b", "a"}) {
+    world().advance(1s);
+    submit(agent);
+  }
+  submit("b", [](NewRun& run) { run.priority = 1; });
+  submit("a", [](NewRun& run) { run.delay = 1h; });
+  const std::vector<LimitWaiter> line = get(store().limits(10)).front().line;
+  ASSERT_EQ(line.size(), 5U);
+  for (std::uint32_t ahead = 0; ahead < line.size(); ++ahead) {
+    EXPECT_EQ(get(store().why(line[ahead].run)).front().ahead, ahead) << "over all agents";
+  }
+  get(store().pause("gpu", std::nullopt));
+  EXPECT_FALSE(get(store().why(line[1].run)).front().ahead) << "a pause has no line";
+  EXPECT_FALSE(get(store().why(line[1].run)).back().ahead) << "nor has a place in the queue of an agent";
+}
+
+TEST_P(StoreTest, the_count_of_runs_ahead_has_a_bound) {
+  define("a", [](AgentEntry& agent) {
+    agent.limits = {{"gpu", 1}};
+    agent.queued_max = 5000;
+  });
+  get(store().resize("gpu", 1));
+  std::vector<NewRun> runs;
+  for (std::int64_t i = 0; i < kPlaceMax + 2; ++i) runs.push_back(fresh("a"));
+  get(store().enqueue(std::move(runs)));
+  claim_one(enrol(), "a");
+  const auto ahead = [&] { return get(store().why(submit("a"))).front().ahead; };
+  EXPECT_EQ(ahead(), static_cast<std::uint32_t>(kPlaceMax));
 }
 
 TEST_P(StoreTest, the_lists_of_a_limit_have_a_bound) {

@@ -144,7 +144,8 @@ class Side {
     }
     for (const LimitState& one : run(store_.limits()).value()) {
       found.push_back(one.name + " held " + std::to_string(one.units) + " by " + std::to_string(one.runs) + " of " +
-                      std::to_string(one.capacity.value_or(0)) + " ramp " + std::to_string(one.ramp.value_or(0)));
+                      std::to_string(one.capacity.value_or(0)) + " ramp " + std::to_string(one.ramp.value_or(0)) +
+                      " awaited by " + std::to_string(one.waiting));
     }
     return found;
   }

@@ -93,7 +93,9 @@ Result<> Ledger::stop(RunRow& row, Stop stop) {
   return save(row, std::string(running ? "cancel_asked" : to_string(stop)));
 }
 
-Result<NodeNumber> Ledger::enrol(const std::string& label) { return rows_.add_node(label, beat_time()); }
+Result<NodeNumber> Ledger::enrol(const std::string& label, NodeKind kind) {
+  return rows_.add_node(label, kind, beat_time());
+}
 
 Result<Beat> Ledger::beat(NodeNumber node) {
   STINT_TRY(const std::optional<NodeRow> row, rows_.node(node));

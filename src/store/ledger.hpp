@@ -23,7 +23,7 @@ class Ledger {
   Result<std::uint64_t> resume(const std::string& limit);
   Result<std::vector<LimitState>> limits(std::uint32_t listed);
 
-  Result<NodeNumber> enrol(const std::string& label);
+  Result<NodeNumber> enrol(const std::string& label, NodeKind kind = NodeKind::any);
   Result<Beat> beat(NodeNumber node);
   Result<> drain(NodeNumber node);
   Result<> leave(NodeNumber node);

@@ -2,6 +2,7 @@
 #include "store/ledger.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace stint::store {
 namespace {
@@ -9,6 +10,8 @@ namespace {
 using domain::Hold;
 using domain::RunState;
 using domain::WaitCause;
+
+constexpr std::size_t kNoBound = std::numeric_limits<std::size_t>::max();
 
 WaitCause cause_of(Hold hold) {
   switch (hold) {
@@ -46,6 +49,7 @@ Result<std::vector<LimitState>> Ledger::limits(std::uint32_t listed) {
       state.paused_for = *limit.paused_until - now();
     }
     state.ramp = limit.ramp;
+    STINT_TRY(state.waiting, rows_.count_waiters(limit.number, std::nullopt, kNoBound));
     if (listed == 0) continue;
     STINT_TRY(state.holders, holders(limit.number, listed));
     STINT_TRY(state.line, rows_.waiters(limit.number, std::min(listed, kLimitListMax)));
@@ -95,6 +99,10 @@ Result<std::optional<Why>> Ledger::why_limited(const RunRow& row, const LimitMem
     return std::nullopt;
   }
   STINT_TRY(why.holders, holders(member.limit.number, kLimitListMax));
+  if (why.cause == WaitCause::probe) return why;
+  const LinePlace place{.rank = row.rank, .run = row.run.number};
+  STINT_TRY(const std::uint64_t ahead, rows_.count_waiters(member.limit.number, place, kPlaceMax));
+  why.ahead = static_cast<std::uint32_t>(ahead);
   return why;
 }
 

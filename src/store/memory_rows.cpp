@@ -167,11 +167,23 @@ Result<std::vector<LimitWaiter>> MemoryRows::waiters(LimitNumber limit, std::siz
   return line;
 }
 
+Result<std::uint64_t> MemoryRows::count_waiters(LimitNumber limit, std::optional<LinePlace> before, std::size_t most) {
+  std::uint64_t count = 0;
+  for (const auto& [number, agent] : agents_) {
+    if (!weight_in(agent.set, limit)) continue;
+    for (auto at = ready_.lower_bound({number, kLowest, 0}); at != ready_.end() && count < most; ++at, ++count) {
+      const auto& [of, rank, run] = at->first;
+      if (of != number || (before && LinePlace{rank, run} >= *before)) break;
+    }
+  }
+  return count;
+}
+
 // ---- nodes ---------------------------------------------------------------------------------------------------------
 
-Result<NodeNumber> MemoryRows::add_node(const std::string& label, WallTime now) {
+Result<NodeNumber> MemoryRows::add_node(const std::string& label, NodeKind kind, WallTime now) {
   const NodeNumber number = ++last_node_;
-  nodes_[number].row = {.number = number, .label = label};
+  nodes_[number].row = {.number = number, .label = label, .kind = kind};
   STINT_CHECK(renew(number, now));
   return number;
 }
@@ -210,6 +222,7 @@ Result<std::vector<NodeState>> MemoryRows::node_states(WallTime now) {
   for (const auto& [number, node] : nodes_) {
     found.push_back({.number = number,
                      .label = node.row.label,
+                     .kind = node.row.kind,
                      .state = std::string(to_string(node.row.state)),
                      .last_beat_ago = std::max<Duration>(now - node.beaten_at, Duration::zero()),
                      .runs = rows_with(owned_, number).size()});

@@ -30,7 +30,8 @@ class MemoryRows final : public Rows {
   Result<> put(const LimitRow& limit) override;
   Result<std::vector<LimitHolder>> holders(LimitNumber limit, std::size_t most) override;
   Result<std::vector<LimitWaiter>> waiters(LimitNumber limit, std::size_t most) override;
-  Result<NodeNumber> add_node(const std::string& label, WallTime now) override;
+  Result<std::uint64_t> count_waiters(LimitNumber limit, std::optional<LinePlace> before, std::size_t most) override;
+  Result<NodeNumber> add_node(const std::string& label, NodeKind kind, WallTime now) override;
   Result<std::optional<NodeRow>> node(NodeNumber number) override;
   Result<> put(const NodeRow& node) override;
   Result<> sweep_nodes() override { return {}; }

@@ -24,7 +24,7 @@ Task<Result<std::uint64_t>> MemoryStore::resume(std::string limit) { co_return n
 
 Task<Result<std::vector<LimitState>>> MemoryStore::limits(std::uint32_t listed) { co_return ledger_.limits(listed); }
 
-Task<Result<NodeNumber>> MemoryStore::enrol(std::string label) { co_return ledger_.enrol(label); }
+Task<Result<NodeNumber>> MemoryStore::enrol(std::string label, NodeKind kind) { co_return ledger_.enrol(label, kind); }
 
 Task<Result<Beat>> MemoryStore::beat(NodeNumber node) { co_return ledger_.beat(node); }
 

@@ -32,6 +32,7 @@ LimitState read_limit(const PostgresRows& rows, int row) {
   state.paused_until = rows.time(row, 5);
   state.ramp = small(rows.maybe(row, 6));
   state.paused_for = to_duration(rows.maybe(row, 7));
+  state.waiting = static_cast<std::uint64_t>(rows.number(row, 8));
   return state;
 }
 
@@ -55,10 +56,11 @@ Result<Why> read_why(const PostgresRows& rows, int row) {
     STINT_TRY(why.behind_state, read_state(rows.text(row, 9)));
   }
   why.place = rows.maybe(row, 10);
+  why.ahead = small(rows.maybe(row, 11));
   return why;
 }
-constexpr int kListedColumn = 8,
-              kHolderColumn = 11;  // where the listed holders of a limit begin, in limits() and why()
+constexpr int kListedColumn = 9,
+              kHolderColumn = 12;  // where the listed holders of a limit begin, in limits() and why()
 
 }  // namespace
 

@@ -125,10 +125,11 @@ Task<Result<std::uint64_t>> PostgresStore::resume(std::string limit) {
   co_return static_cast<std::uint64_t>(woken);
 }
 
-Task<Result<NodeNumber>> PostgresStore::enrol(std::string label) {
+Task<Result<NodeNumber>> PostgresStore::enrol(std::string label, NodeKind kind) {
   const Duration asked_at = options_.since_boot();
-  STINT_CO_TRY(const std::int64_t node,
-               co_await write_number(query::enrol, Parameters().text(label).number(to_ms(options_.lease))));
+  Parameters parameters;
+  parameters.text(label).number(to_ms(options_.lease)).flag(kind == NodeKind::one_run);
+  STINT_CO_TRY(const std::int64_t node, co_await write_number(query::enrol, std::move(parameters)));
   renew(node, asked_at);
   co_return node;
 }
@@ -175,6 +176,7 @@ Task<Result<std::vector<NodeState>>> PostgresStore::nodes() {
   for (int row = 0; row < rows.size(); ++row) {
     found.push_back({.number = rows.number(row, 0),
                      .label = rows.text(row, 1),
+                     .kind = rows.flag(row, 5) ? NodeKind::one_run : NodeKind::any,
                      .state = rows.text(row, 2),
                      .last_beat_ago = milliseconds(rows.number(row, 3)),
                      .runs = static_cast<std::uint64_t>(rows.number(row, 4))});

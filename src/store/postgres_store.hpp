@@ -34,7 +34,7 @@ class PostgresStore final : public Store {
   Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<std::vector<LimitState>>> limits(std::uint32_t listed = 0) override;
-  Task<Result<NodeNumber>> enrol(std::string label) override;
+  Task<Result<NodeNumber>> enrol(std::string label, NodeKind kind = NodeKind::any) override;
   Task<Result<Beat>> beat(NodeNumber node) override;
   Task<Result<>> drain(NodeNumber node) override;
   Task<Result<>> leave(NodeNumber node) override;

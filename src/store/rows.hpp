@@ -59,10 +59,19 @@ struct LimitMember {
   bool shared = false;               ///< several agents use it
 };
 
+/// A place in the line of a limit: the smaller one is due first.
+struct LinePlace {
+  std::int64_t rank = 0;
+  RunNumber run = 0;
+
+  friend auto operator<=>(const LinePlace&, const LinePlace&) = default;
+};
+
 struct NodeRow {
   enum class State : std::uint8_t { live, draining, dead };
   NodeNumber number = 0;
   std::string label;
+  NodeKind kind = NodeKind::any;
   State state = State::live;
 };
 [[nodiscard]] constexpr std::string_view to_string(NodeRow::State state) noexcept {
@@ -144,8 +153,10 @@ class Rows {
   virtual Result<std::vector<LimitHolder>> holders(LimitNumber limit, std::size_t most) = 0;
   /// Ready runs whose agents use the limit, by rank.
   virtual Result<std::vector<LimitWaiter>> waiters(LimitNumber limit, std::size_t most) = 0;
+  /// How many of them there are: before that place, or in all; counted up to `most`.
+  virtual Result<std::uint64_t> count_waiters(LimitNumber limit, std::optional<LinePlace> before, std::size_t most) = 0;
 
-  virtual Result<NodeNumber> add_node(const std::string& label, WallTime now) = 0;
+  virtual Result<NodeNumber> add_node(const std::string& label, NodeKind kind, WallTime now) = 0;
   virtual Result<std::optional<NodeRow>> node(NodeNumber number) = 0;
   /// Removes a dead node: only its number remains used, which is never given again.
   virtual Result<> put(const NodeRow& node) = 0;

@@ -68,6 +68,7 @@ NodeRow read_node(const Query& query) {
   const std::string state = query.text(2);
   return {.number = query.number(0),
           .label = query.text(1),
+          .kind = query.number(3) != 0 ? NodeKind::one_run : NodeKind::any,
           .state = state == "live"       ? NodeRow::State::live
                    : state == "draining" ? NodeRow::State::draining
                                          : NodeRow::State::dead};
@@ -204,11 +205,11 @@ std::string SqliteRows::lease_path(const std::string& leases, NodeNumber node) {
   return leases + "/" + std::to_string(node) + ".lock";
 }
 
-Result<NodeNumber> SqliteRows::add_node(const std::string& label, WallTime now) {
+Result<NodeNumber> SqliteRows::add_node(const std::string& label, NodeKind kind, WallTime now) {
   NodeNumber number = 0;
   {
     Query query(database_, query::add_node);
-    query.bind(1, label);
+    query.bind(1, label).bind(2, std::int64_t{kind == NodeKind::one_run});
     if (query.next()) number = query.number(0);
     STINT_CHECK(query.run());
   }
@@ -305,9 +306,10 @@ Result<std::vector<NodeState>> SqliteRows::node_states(WallTime now) {
     if (!beaten) continue;  // it is being buried
     found.push_back({.number = row.number,
                      .label = row.label,
+                     .kind = row.kind,
                      .state = std::string(to_string(row.state)),
                      .last_beat_ago = std::max<Duration>(now - *beaten, Duration::zero()),
-                     .runs = static_cast<std::uint64_t>(query.number(3))});
+                     .runs = static_cast<std::uint64_t>(query.number(4))});
   }
   STINT_CHECK(query.end());
   return found;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <tuple>
 
 namespace stint::store {
@@ -238,6 +239,18 @@ Result<std::vector<LimitWaiter>> SqliteRows::waiters(LimitNumber limit, std::siz
     if (line.size() < most) line.push_back(std::move(waiter));
   }
   return line;
+}
+
+Result<std::uint64_t> SqliteRows::count_waiters(LimitNumber limit, std::optional<LinePlace> before, std::size_t most) {
+  constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+  const LinePlace place = before.value_or(LinePlace{kLast, kLast});
+  Query query(database_, query::count_waiters);
+  query.bind(1, limit).bind(2, place.rank).bind(3, place.run);
+  query.bind(4, static_cast<std::int64_t>(std::min(most, static_cast<std::size_t>(kLast))));
+  std::uint64_t count = 0;
+  if (query.next()) count = static_cast<std::uint64_t>(query.number(0));
+  STINT_CHECK(query.end());
+  return count;
 }
 
 Result<Stats> SqliteRows::stats() {

@@ -149,8 +149,8 @@ Task<Result<std::vector<LimitState>>> SqliteStore::limits(std::uint32_t listed) 
   return read([listed](Reader& reader) { return reader.ledger.limits(listed); });
 }
 
-Task<Result<NodeNumber>> SqliteStore::enrol(std::string label) {
-  return write([label = std::move(label)](Ledger& ledger) { return ledger.enrol(label); });
+Task<Result<NodeNumber>> SqliteStore::enrol(std::string label, NodeKind kind) {
+  return write([label = std::move(label), kind](Ledger& ledger) { return ledger.enrol(label, kind); });
 }
 
 Result<std::uint64_t> SqliteStore::look() {

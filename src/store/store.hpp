@@ -106,19 +106,25 @@ struct Settlement {
   std::int64_t tokens = 0, cost_micros = 0;  ///< used by this attempt; ignored if the settlement is stale
 };
 
+/// What a node claims.
+enum class NodeKind : std::uint8_t {
+  any,      ///< runs that any process submits
+  one_run,  ///< only the run that it has submitted itself: `stint run`
+};
+
 /// A process that carries runs. A dead node is listed until tick() has buried it.
 struct NodeState {
   NodeNumber number = 0;
-  std::string label;
+  std::string label;  ///< for people
+  NodeKind kind = NodeKind::any;
   std::string state;  ///< live, draining
   Duration last_beat_ago{};
   std::uint64_t runs = 0;  ///< runs that it owns
 };
-/// The label suffix of a node that carries only its own run and claims no other: `stint run`.
-inline constexpr std::string_view kOneRunLabel = " run";
-[[nodiscard]] inline bool carries_one_run(const NodeState& node) { return node.label.ends_with(kOneRunLabel); }
 /// Whether the node claims runs that other processes submit.
-[[nodiscard]] inline bool claims_any(const NodeState& node) { return node.state == "live" && !carries_one_run(node); }
+[[nodiscard]] inline bool claims_any(const NodeState& node) {
+  return node.state == "live" && node.kind == NodeKind::any;
+}
 struct StopAsked {
   RunNumber run = 0;
   std::int64_t fence = 0;
@@ -202,6 +208,9 @@ struct LimitState {
   std::string name;
   std::optional<std::uint32_t> capacity;
   std::int64_t units = 0, runs = 0;
+  /// The ready runs whose agents use the limit, whether or not units are free: the length of the whole line, however
+  /// much of it is listed. Runs that are held back otherwise (delay, session, parked) are not in line.
+  std::uint64_t waiting = 0;
   bool paused = false;
   std::optional<WallTime> paused_until;  ///< for display; none while paused: until resume()
   std::optional<Duration> paused_for;    ///< the same, as the remaining length
@@ -279,7 +288,7 @@ class Store {
   virtual Task<Result<std::vector<LimitState>>> limits(std::uint32_t listed = 0) = 0;
 
   // Nodes.
-  virtual Task<Result<NodeNumber>> enrol(std::string label) = 0;
+  virtual Task<Result<NodeNumber>> enrol(std::string label, NodeKind kind = NodeKind::any) = 0;
   virtual Task<Result<Beat>> beat(NodeNumber node) = 0;
   /// The node claims no more runs.
   virtual Task<Result<>> drain(NodeNumber node) = 0;

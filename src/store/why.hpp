@@ -14,7 +14,8 @@
 namespace stint::store {
 
 inline constexpr std::uint32_t kLimitListMax = 100;  // holders or waiters listed of one limit
-inline constexpr std::int64_t kPlaceMax = 1000;      // a place further back is reported as this one
+inline constexpr std::int64_t kPlaceMax =
+    1000;  // a place further back is reported as this one; so is a number of runs ahead
 
 /// A running run that holds units of a limit, with the weight it was claimed with.
 struct LimitHolder {
@@ -45,9 +46,12 @@ struct Why {
   std::int64_t held = 0;                  ///< units
   std::uint32_t weight = 1;               ///< units that the run asks for
   std::vector<LimitHolder> holders;       ///< the earliest claim first; at most kLimitListMax
-  std::optional<std::uint32_t> ramp;      ///< runs that the limit admits at once
-  std::string turn_of;                    ///< agent
-  std::string behind;                     ///< id of the head of its session …
+  /// Of the causes `limit` and `turn`: runs before it in the line of the limit (LimitState::line). kPlaceMax: so many,
+  /// or more.
+  std::optional<std::uint32_t> ahead;
+  std::optional<std::uint32_t> ramp;  ///< runs that the limit admits at once
+  std::string turn_of;                ///< agent
+  std::string behind;                 ///< id of the head of its session …
   std::optional<domain::RunState> behind_state;
   std::optional<std::int64_t> place;  ///< from 1; kPlaceMax: that one or a later one
   std::optional<WallTime> until;

@@ -426,11 +426,12 @@ Result<std::uint64_t> read_resumed(std::string_view text) {
   return count_at<std::uint64_t>(object, "woken");
 }
 
-std::string read_problem(std::string_view text) {
+ReadProblem read_problem(std::string_view text) {
   const auto object = parse_object(text);
   if (!object) return {};
-  std::string detail = text_at(*object, "detail");
-  return detail.empty() ? text_at(*object, "title") : detail;
+  ReadProblem problem{.detail = text_at(*object, "detail"), .list = text_at(*object, "list")};
+  if (problem.detail.empty()) problem.detail = text_at(*object, "title");
+  return problem;
 }
 
 // ---- requests ------------------------------------------------------------------------------------------------------

@@ -30,8 +30,12 @@ struct RunPage {
 [[nodiscard]] Result<store::Output> read_output(std::string_view text);
 [[nodiscard]] Result<domain::RunState> read_resolved(std::string_view text);
 [[nodiscard]] Result<std::uint64_t> read_resumed(std::string_view text);
-/// The detail of a problem document; empty: the text is not one.
-[[nodiscard]] std::string read_problem(std::string_view text);
+/// Of a problem document; all empty: the text is not one.
+struct ReadProblem {
+  std::string detail;
+  std::string list;  ///< path of the API that lists what exists, of a name that does not
+};
+[[nodiscard]] ReadProblem read_problem(std::string_view text);
 
 /// Without its idempotency key, which is a header.
 [[nodiscard]] std::string submit_to_json(const engine::Submission& submission);

@@ -2,6 +2,7 @@
 #include "wire/fleet.hpp"
 
 #include "wire/fleet_read.hpp"
+#include "wire/problem.hpp"
 #include "wire/values.hpp"
 
 #include <gtest/gtest.h>
@@ -250,8 +251,17 @@ TEST(FleetJson, an_invalid_answer_is_refused) {
     EXPECT_FALSE(read_status(text)) << text;
   }
   EXPECT_FALSE(read_submitted("{}"));
-  EXPECT_EQ(read_problem(R"({"detail":"no","title":"t"})"), "no");
-  EXPECT_EQ(read_problem("<html>"), "");
+}
+
+TEST(FleetJson, a_problem_is_read_as_it_was_written) {
+  const ReadProblem read =
+      read_problem(to_json(ProblemText{.type = "about:blank", .title = "t", .detail = "no x", .list = "/v1/agents"}));
+  EXPECT_EQ(read.detail, "no x");
+  EXPECT_EQ(read.list, "/v1/agents");
+  const std::string without = to_json(ProblemText{.type = "", .title = "t", .detail = ""});
+  EXPECT_EQ(without.find("list"), std::string::npos);
+  EXPECT_EQ(read_problem(without).detail, "t");
+  EXPECT_EQ(read_problem("<html>").detail, "");
 }
 
 TEST(FleetJson, a_submission_arrives_as_it_was_sent) {

@@ -5,10 +5,12 @@
 namespace stint::wire {
 
 std::string to_json(const ProblemText& problem) {
-  return json::serialize(json::object{{"type", text_value(problem.type)},
-                                      {"title", text_value(problem.title)},
-                                      {"status", problem.status},
-                                      {"detail", text_value(problem.detail)}});
+  json::object object{{"type", text_value(problem.type)},
+                      {"title", text_value(problem.title)},
+                      {"status", problem.status},
+                      {"detail", text_value(problem.detail)}};
+  if (!problem.list.empty()) object["list"] = text_value(problem.list);
+  return json::serialize(object);
 }
 
 }  // namespace stint::wire

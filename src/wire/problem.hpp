@@ -10,6 +10,7 @@ struct ProblemText {
   std::string_view type, title;
   unsigned status = 0;
   std::string_view detail;
+  std::string_view list{};  ///< path of the API that lists what exists; empty: none
 };
 [[nodiscard]] std::string to_json(const ProblemText& problem);
 

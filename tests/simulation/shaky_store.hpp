@@ -65,7 +65,9 @@ class ShakyStore final : public store::Store {
   Task<Result<std::vector<store::LimitState>>> limits(std::uint32_t listed = 0) override {
     return pass(behind_.limits(listed));
   }
-  Task<Result<NodeNumber>> enrol(std::string label) override { return pass(behind_.enrol(std::move(label))); }
+  Task<Result<NodeNumber>> enrol(std::string label, store::NodeKind kind = store::NodeKind::any) override {
+    return pass(behind_.enrol(std::move(label), kind));
+  }
   Task<Result<store::Beat>> beat(NodeNumber node) override { return pass(behind_.beat(node)); }
   Task<Result<>> drain(NodeNumber node) override { return pass(behind_.drain(node)); }
   Task<Result<>> leave(NodeNumber node) override { return pass(behind_.leave(node)); }

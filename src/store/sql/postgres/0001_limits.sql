@@ -130,9 +130,10 @@ DECLARE t timestamptz := clock(); v_woken bigint; BEGIN
   PERFORM note_pauses(ARRAY[p_limit]);
   RETURN v_woken; END $$;
 
-CREATE FUNCTION enrol(p_label text, p_lease_ms bigint) RETURNS bigint
+CREATE FUNCTION enrol(p_label text, p_lease_ms bigint, p_one_run boolean) RETURNS bigint
 LANGUAGE sql SET search_path = stint_v1, stint, pg_temp AS $$
-  INSERT INTO node (label, lease_until, beaten_at) SELECT p_label, later(w, p_lease_ms), w FROM wall() w RETURNING node_id $$;
+  INSERT INTO node (label, lease_until, beaten_at, one_run)
+    SELECT p_label, later(w, p_lease_ms), w, p_one_run FROM wall() w RETURNING node_id $$;
 
 CREATE FUNCTION beat(p_node bigint, p_lease_ms bigint) RETURNS TABLE (alive boolean, run_id bigint, fence bigint, stop text)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
@@ -157,8 +158,8 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   END IF;
   UPDATE node SET state = 'dead' WHERE node_id = p_node; END $$;
 
-CREATE FUNCTION nodes() RETURNS TABLE (node bigint, label text, state text, ago_ms bigint, runs bigint)
+CREATE FUNCTION nodes() RETURNS TABLE (node bigint, label text, state text, ago_ms bigint, runs bigint, one_run boolean)
 LANGUAGE sql VOLATILE SET search_path = stint_v1, stint, pg_temp AS $$
   SELECT w.node_id, w.label, w.state, greatest(to_ms(wall()) - to_ms(w.beaten_at), 0),
-      (SELECT count(*) FROM run r WHERE r.node_id = w.node_id AND r.state = 'running')
+      (SELECT count(*) FROM run r WHERE r.node_id = w.node_id AND r.state = 'running'), w.one_run
     FROM node w WHERE w.state <> 'dead' ORDER BY w.node_id $$;

@@ -38,15 +38,21 @@ RETURNS TABLE (run_id bigint, id text, agent text, weight bigint, rank timestamp
       WHERE x.agent_id = a.agent_id AND x.state = 'queued' AND x.hold IS NULL ORDER BY x.rank, x.run_id LIMIT p_most) r
     WHERE m.limit_id = p_limit ORDER BY r.rank, r.run_id LIMIT p_most $$;
 
+-- How many of them there are before that place, counted up to p_most. NULL: no bound.
+CREATE FUNCTION count_waiters(p_limit int, p_rank timestamptz, p_run bigint, p_most bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT count(*) FROM (SELECT FROM limit_set_member m JOIN agent a USING (set_id)
+    JOIN run x ON x.agent_id = a.agent_id AND x.state = 'queued' AND x.hold IS NULL AND (x.rank, x.run_id) < (p_rank, p_run)
+    WHERE m.limit_id = p_limit LIMIT p_most) y $$;
+
 -- One row per limit or, with p_listed, one per holder and then per waiter, up to that many of each.
 CREATE FUNCTION limits(p_listed bigint) RETURNS TABLE (name text, capacity bigint, units bigint, runs bigint, paused boolean,
-  paused_until_ms bigint, ramp bigint, paused_ms bigint, holds boolean, id text, agent text, weight bigint, since_ms bigint)
+  paused_until_ms bigint, ramp bigint, paused_ms bigint, waiting bigint, holds boolean, id text, agent text, weight bigint, since_ms bigint)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE t timestamptz := clock(); BEGIN
   RETURN QUERY SELECT g.name, g.capacity, h.units, h.runs, coalesce(g.paused_until > t, false),
       CASE WHEN g.paused_until > t THEN shown_ms(g.paused_until) END, g.ramp,
-      CASE WHEN g.paused_until > t THEN to_ms(g.paused_until) - to_ms(t) END,
+      CASE WHEN g.paused_until > t THEN to_ms(g.paused_until) - to_ms(t) END, count_waiters(g.limit_id, 'infinity', 0, NULL),
       x.holds, x.id, x.agent, x.weight, shown_ms(x.since)
     FROM named_limit g CROSS JOIN LATERAL held(g.limit_id) h LEFT JOIN LATERAL (
       SELECT true AS holds, o.run_id, o.id, o.agent, o.weight, o.since, NULL::timestamptz AS rank FROM holders(g.limit_id, p_listed) o
@@ -56,7 +62,7 @@ DECLARE t timestamptz := clock(); BEGIN
 -- One row per reason, or per holder of the limit that is the reason. NULL: the reason does not use the field.
 CREATE FUNCTION why(p_id text, p_listed bigint, p_place_max bigint)
 RETURNS TABLE (reason text, "limit" text, until_ms bigint, capacity bigint, held bigint, weight bigint, ramp bigint, turn_of text,
-  behind text, behind_state text, place bigint, id text, agent text, holds bigint, since_ms bigint)
+  behind text, behind_state text, place bigint, ahead bigint, id text, agent text, holds bigint, since_ms bigint)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE v_run bigint := must_find(p_id); r run; v_above int[] := '{}'; t timestamptz := clock(); BEGIN
@@ -75,6 +81,7 @@ DECLARE v_run bigint := must_find(p_id); r run; v_above int[] := '{}'; t timesta
     SELECT w.reason, g.name, shown_ms(CASE w.reason WHEN 'paused' THEN g.paused_until WHEN 'turn' THEN g.turn_until END),
            g.capacity, h.units, m.weight, CASE w.reason WHEN 'probe' THEN g.ramp END,
            (SELECT s.name FROM agent s WHERE w.reason = 'turn' AND s.agent_id = g.turn_of), NULL::text, NULL::text, NULL::bigint,
+           CASE WHEN w.reason IN ('turn', 'limit') THEN count_waiters(g.limit_id, r.rank, r.run_id, p_place_max) END,
            o.id, o.agent, o.weight, shown_ms(o.since)
       FROM agent a JOIN limit_set_member m USING (set_id) JOIN named_limit g USING (limit_id) CROSS JOIN LATERAL held(g.limit_id) h
       CROSS JOIN LATERAL (SELECT CASE WHEN g.paused_until > t THEN 'paused' WHEN g.limit_id = ANY (v_above) THEN NULL

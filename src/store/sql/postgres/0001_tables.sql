@@ -50,7 +50,8 @@ CREATE TABLE standstill (
 CREATE TABLE node (
   node_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, label text NOT NULL,
   state text NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'draining', 'dead')), lease_until timestamptz NOT NULL, beaten_at timestamptz NOT NULL,
-  round bigint NOT NULL DEFAULT 0                      -- claims of an earlier round are refused: see owned()
+  round bigint NOT NULL DEFAULT 0,                     -- claims of an earlier round are refused: see owned()
+  one_run boolean NOT NULL DEFAULT false               -- it claims only the run that it has submitted itself
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 CREATE INDEX node_lease ON node (lease_until) WHERE state <> 'dead';
 

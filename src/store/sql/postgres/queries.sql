@@ -38,7 +38,7 @@ SELECT stint_v1.resume(stint_v1.expect($2::bigint, $1::text)), stint_v1.announce
 SELECT * FROM stint_v1.limits($1)
 
 -- name: enrol
-SELECT stint_v1.enrol($1, $2)
+SELECT stint_v1.enrol($1, $2, $3)
 -- name: beat
 SELECT * FROM stint_v1.beat($1, $2)
 -- name: drain

@@ -38,7 +38,8 @@ CREATE INDEX agent_by_set ON agent (set_id);
 
 CREATE TABLE node (
   node_id INTEGER PRIMARY KEY AUTOINCREMENT, label TEXT NOT NULL,
-  state TEXT NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'draining', 'dead'))) STRICT;
+  state TEXT NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'draining', 'dead')),
+  one_run INT NOT NULL DEFAULT 0) STRICT;  -- it claims only the run that it has submitted itself
 CREATE INDEX node_alive ON node (node_id) WHERE state <> 'dead';
 
 -- No IN in checks of every write: SQLite builds an in-memory table of each such list each time (measured: half of a

@@ -98,11 +98,15 @@ SELECT r.public_id, r.agent_id, h.weight, coalesce(r.started_at, r.created_at) F
 SELECT a.agent_id, m.weight FROM limit_set_member m CROSS JOIN agent a ON a.set_id = m.set_id WHERE m.limit_id = ?1;
 -- name: first_ready
 SELECT public_id, rank, run_id FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL ORDER BY rank, run_id LIMIT ?2;
+-- name: count_waiters
+SELECT count(*) FROM (SELECT 1 FROM limit_set_member m CROSS JOIN agent a ON a.set_id = m.set_id
+  CROSS JOIN run r INDEXED BY run_ready ON r.agent_id = a.agent_id AND r.state = 'queued' AND r.hold IS NULL AND (r.rank, r.run_id) < (?2, ?3)
+  WHERE m.limit_id = ?1 LIMIT ?4);
 
 -- name: add_node
-INSERT INTO node (label) VALUES (?1) RETURNING node_id;
+INSERT INTO node (label, one_run) VALUES (?1, ?2) RETURNING node_id;
 -- name: node
-SELECT node_id, label, state FROM node WHERE node_id = ?1;
+SELECT node_id, label, state, one_run FROM node WHERE node_id = ?1;
 -- name: put_node
 UPDATE node SET state = ?2 WHERE node_id = ?1;
 -- name: remove_node
@@ -111,9 +115,9 @@ DELETE FROM node WHERE node_id = ?1;
 -- Rows that a program of an earlier version left when it buried nodes.
 DELETE FROM node WHERE state = 'dead';
 -- name: nodes
-SELECT node_id, label, state FROM node WHERE state <> 'dead' ORDER BY node_id;
+SELECT node_id, label, state, one_run FROM node WHERE state <> 'dead' ORDER BY node_id;
 -- name: node_states
-SELECT w.node_id, w.label, w.state, (SELECT count(*) FROM run r WHERE r.node_id = w.node_id AND r.state = 'running')
+SELECT w.node_id, w.label, w.state, w.one_run, (SELECT count(*) FROM run r WHERE r.node_id = w.node_id AND r.state = 'running')
 FROM node w WHERE w.state <> 'dead' ORDER BY w.node_id;
 
 -- name: run_by_number

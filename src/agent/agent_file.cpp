@@ -13,10 +13,10 @@ namespace stint::agent {
 namespace {
 
 using domain::Agent;
-using domain::Dialect;
+using domain::AgentFormat;
 
-std::optional<YamlNode> parse_settings(const Frontmatter& parts, Dialect dialect, ProblemList& problems) {
-  const bool lenient = dialect != Dialect::stint && dialect != Dialect::coven;
+std::optional<YamlNode> parse_settings(const Frontmatter& parts, AgentFormat format, ProblemList& problems) {
+  const bool lenient = format != AgentFormat::stint && format != AgentFormat::coven;
   ProblemList strict(problems.file());
   std::optional<YamlNode> root = parse_yaml(parts.yaml, parts.yaml_line, lenient ? strict : problems);
   if (!lenient) return root;
@@ -60,16 +60,16 @@ AgentFile parse_agent(std::string_view text, const AgentSource& source) {
   Agent agent;
   agent.file = source.file;
   agent.name = source.stem;
-  agent.dialect = source.dialect;
+  agent.format = source.format;
 
   if (const std::optional<Frontmatter> parts = split_frontmatter(text, problems)) {
-    const std::optional<YamlNode> root = parse_settings(*parts, source.dialect, problems);
+    const std::optional<YamlNode> root = parse_settings(*parts, source.format, problems);
     static const YamlNode kEmpty{YamlNode::Kind::map, {}, false, {}, {}, {}, {}};
     if (root && root->kind != YamlNode::Kind::map && root->kind != YamlNode::Kind::null) {
       problems.error(root->place, "",
                      fmt::format("the frontmatter must be 'key: value' lines, found {}", root->found()));
     } else if (root) {
-      const bool own = source.dialect == Dialect::stint;
+      const bool own = source.format == AgentFormat::stint;
       Fields fields(root->kind == YamlNode::Kind::map ? *root : kEmpty, "", problems, !own);
       if (own) {
         read_own(fields, *parts, agent);

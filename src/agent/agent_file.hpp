@@ -20,7 +20,7 @@ inline constexpr int kPriorityMax = 1000;  ///< also the bound of its negative
 struct AgentSource {
   std::string file;  ///< the name to use in messages
   std::string stem;  ///< of the file's name: the agent's name
-  domain::Dialect dialect = domain::Dialect::stint;
+  domain::AgentFormat format = domain::AgentFormat::stint;
 };
 
 struct AgentFile {

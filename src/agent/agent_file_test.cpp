@@ -12,10 +12,10 @@ namespace stint::agent {
 namespace {
 
 using namespace std::chrono_literals;
-using domain::Dialect;
+using domain::AgentFormat;
 
-AgentFile parsed(std::string_view text, Dialect dialect = Dialect::stint, const std::string& stem = "review") {
-  return parse_agent(text, {stem + ".md", stem, dialect});
+AgentFile parsed(std::string_view text, AgentFormat format = AgentFormat::stint, const std::string& stem = "review") {
+  return parse_agent(text, {stem + ".md", stem, format});
 }
 
 /// A file with a description, one more line (the third) and a prompt.
@@ -200,8 +200,8 @@ TEST(AgentFile, options_that_no_driver_supports_are_refused) {
 }
 
 TEST(AgentFile, the_name_is_the_files_stem) {
-  EXPECT_FALSE(parsed(kWhole, Dialect::stint, "Review PR").agent);
-  EXPECT_EQ(said(parsed(kWhole, Dialect::stint, "ReviewPr")),
+  EXPECT_FALSE(parsed(kWhole, AgentFormat::stint, "Review PR").agent);
+  EXPECT_EQ(said(parsed(kWhole, AgentFormat::stint, "ReviewPr")),
             "ReviewPr.md: error: name: the file name is the agent's name, and 'ReviewPr' is not a valid one: a-z, 0-9, "
             "'_' and "
             "'-', at most 64; call it review_pr.md\n");
@@ -295,13 +295,13 @@ TEST(Problems, of_one_file_are_bounded) {
 }
 
 TEST(AgentFile, the_name_of_runs_without_a_file_is_reserved) {
-  for (const auto& [stem, dialect, text] :
-       {std::tuple{"prompt", domain::Dialect::stint, "---\ndescription: d\n---\nx"},
-        std::tuple{"prompt", domain::Dialect::coven, "---\ndescription: d\n---\nx"},
-        std::tuple{"other", domain::Dialect::claude, "---\nname: prompt\ndescription: d\n---\nx"},
-        std::tuple{"other", domain::Dialect::claude, "---\nname: Prompt\ndescription: d\n---\nx"},
-        std::tuple{"prompt", domain::Dialect::github, "---\ndescription: d\n---\nx"}}) {
-    const AgentFile file = parse_agent(text, {"x.md", stem, dialect});
+  for (const auto& [stem, format, text] :
+       {std::tuple{"prompt", domain::AgentFormat::stint, "---\ndescription: d\n---\nx"},
+        std::tuple{"prompt", domain::AgentFormat::coven, "---\ndescription: d\n---\nx"},
+        std::tuple{"other", domain::AgentFormat::claude, "---\nname: prompt\ndescription: d\n---\nx"},
+        std::tuple{"other", domain::AgentFormat::claude, "---\nname: Prompt\ndescription: d\n---\nx"},
+        std::tuple{"prompt", domain::AgentFormat::github, "---\ndescription: d\n---\nx"}}) {
+    const AgentFile file = parse_agent(text, {"x.md", stem, format});
     EXPECT_FALSE(file.agent) << text;
     std::string said;
     for (const Problem& problem : file.problems) said += describe(problem);

@@ -15,16 +15,17 @@ namespace stint::agent {
 namespace {
 
 namespace fs = std::filesystem;
-using domain::Dialect;
+using domain::AgentFormat;
 
 struct Folder {
-  Dialect dialect;
+  AgentFormat format;
   std::string_view path;
 };
 // In order of precedence.
-constexpr std::array kFolders{Folder{Dialect::stint, ".stint/agents"},       Folder{Dialect::coven, ".coven/agents"},
-                              Folder{Dialect::claude, ".claude/agents"},     Folder{Dialect::gemini, ".gemini/agents"},
-                              Folder{Dialect::opencode, ".opencode/agents"}, Folder{Dialect::github, ".github/agents"}};
+constexpr std::array kFolders{
+    Folder{AgentFormat::stint, ".stint/agents"},       Folder{AgentFormat::coven, ".coven/agents"},
+    Folder{AgentFormat::claude, ".claude/agents"},     Folder{AgentFormat::gemini, ".gemini/agents"},
+    Folder{AgentFormat::opencode, ".opencode/agents"}, Folder{AgentFormat::github, ".github/agents"}};
 constexpr std::array<std::string_view, 2> kSystemFiles{".stint/system.md", ".coven/system.md"};
 constexpr std::string_view kEnding = ".md";
 
@@ -33,10 +34,10 @@ bool is_candidate(std::string_view name) {
   return name.ends_with(kEnding) && !name.starts_with('.') && name != "README.md" && name.size() > kEnding.size();
 }
 
-std::string stem_of(std::string_view name, Dialect dialect) {
+std::string stem_of(std::string_view name, AgentFormat format) {
   name.remove_suffix(kEnding.size());
   constexpr std::string_view kGithub = ".agent";
-  if (dialect == Dialect::github && name.ends_with(kGithub)) name.remove_suffix(kGithub.size());
+  if (format == AgentFormat::github && name.ends_with(kGithub)) name.remove_suffix(kGithub.size());
   return std::string(name);
 }
 
@@ -91,14 +92,14 @@ class Search {
 
   void blocking_read_agent(const Folder& folder, const std::string& name) {
     const std::string shown = fmt::format("{}/{}", folder.path, name);
-    const std::string stem = stem_of(name, folder.dialect);
+    const std::string stem = stem_of(name, folder.format);
     const auto text = blocking_read_file_within(root_, root_ / shown, kAgentFileMax);
     if (!text) {
       report(Severity::error, shown, std::string(text.error().what()));
       if (domain::is_agent_name(stem)) taken_.emplace(stem, shown);
       return;
     }
-    AgentFile file = parse_agent(*text, {shown, stem, folder.dialect});
+    AgentFile file = parse_agent(*text, {shown, stem, folder.format});
     const std::string agent_name = file.agent ? file.agent->name : stem;
     const auto [place, first] = taken_.emplace(agent_name, shown);
     if (!first) {

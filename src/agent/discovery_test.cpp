@@ -65,7 +65,7 @@ TEST(Discovery, own_files_win_over_foreign_ones_also_when_they_are_broken) {
   const Catalogue found = blocking_discover(folder.path());
   EXPECT_EQ(names(found), "docs other review ");
   EXPECT_EQ(found.find("review")->description, "Good");
-  EXPECT_EQ(found.find("other")->dialect, domain::Dialect::coven);
+  EXPECT_EQ(found.find("other")->format, domain::AgentFormat::coven);
   const std::string all = said(found);
   EXPECT_NE(
       all.find(".claude/agents/review.md: warning: hidden: the agent 'review' comes from .stint/agents/review.md"),

@@ -57,7 +57,7 @@ TEST(DocsAgents, messages_about_wrong_files_match_the_code) {
     if (block.kind == "wrong") {
       const std::string stem = std::filesystem::path(block.name).stem().string();
       said.clear();
-      for (const Problem& problem : parse_agent(block.text, {block.name, stem, domain::Dialect::stint}).problems) {
+      for (const Problem& problem : parse_agent(block.text, {block.name, stem, domain::AgentFormat::stint}).problems) {
         said += describe(problem) + "\n";
       }
     } else if (block.kind == "says") {

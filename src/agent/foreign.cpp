@@ -15,19 +15,19 @@ namespace stint::agent {
 namespace {
 
 using domain::Agent;
-using domain::Dialect;
+using domain::AgentFormat;
 
 constexpr std::uint32_t kTurnsMax = 100'000;
 
 /// The CLI that a format belongs to; null: none of ours.
-const domain::DriverDescriptor* driver_of(Dialect dialect) noexcept {
-  switch (dialect) {
-    case Dialect::coven:
-    case Dialect::claude: return domain::find_driver("claude");
-    case Dialect::gemini: return domain::find_driver("gemini");
-    case Dialect::stint:
-    case Dialect::opencode:
-    case Dialect::github: break;
+const domain::DriverDescriptor* driver_of(AgentFormat format) noexcept {
+  switch (format) {
+    case AgentFormat::coven:
+    case AgentFormat::claude: return domain::find_driver("claude");
+    case AgentFormat::gemini: return domain::find_driver("gemini");
+    case AgentFormat::stint:
+    case AgentFormat::opencode:
+    case AgentFormat::github: break;
   }
   return nullptr;
 }
@@ -51,7 +51,7 @@ std::string slug(std::string_view name) {
 
 void read_name(Fields& fields, Agent& agent) {
   const std::optional<std::string> given = fields.text("name");
-  const bool by_key = agent.dialect == Dialect::claude || agent.dialect == Dialect::gemini;
+  const bool by_key = agent.format == AgentFormat::claude || agent.format == AgentFormat::gemini;
   const std::string shown = by_key && given && !given->empty() ? *given : agent.name;
   const std::string name = slug(shown);
   if (name != shown && !name.empty()) {
@@ -71,7 +71,7 @@ void read_model(Fields& fields, Agent& agent) {
   }
   fields.problems().warning(
       fields.find("model")->place, "model",
-      fmt::format("'{}' is a model name of {}, ignored", excerpt(*model), to_string(agent.dialect)),
+      fmt::format("'{}' is a model name of {}, ignored", excerpt(*model), to_string(agent.format)),
       "set driver: and model: in a file in .stint/agents");
 }
 
@@ -87,7 +87,7 @@ void read_turns(Fields& fields, Agent& agent) {
   for (const char* const key : {"max_turns", "steps", "max_steps"}) {
     if (const auto turns = fields.integer(key, 1, kTurnsMax)) agent.turns_max = static_cast<std::uint32_t>(*turns);
   }
-  if (agent.dialect == Dialect::gemini && !agent.budget.time) {
+  if (agent.format == AgentFormat::gemini && !agent.budget.time) {
     constexpr std::int64_t kMinutesMax = 24 * 60;
     if (const auto minutes = fields.integer("timeout_mins", 1, kMinutesMax))
       agent.budget.time = std::chrono::minutes(*minutes);
@@ -95,13 +95,13 @@ void read_turns(Fields& fields, Agent& agent) {
 }
 
 /// Keys that belong to the other tool. Warns about those that change what an agent may do, ignores the rest.
-void pass_over(Fields& fields, Dialect dialect) {
+void pass_over(Fields& fields, AgentFormat format) {
   constexpr std::array<std::string_view, 8> kMatter{"permission", "mcp_servers", "hooks",      "skills",
                                                     "isolation",  "memory",      "background", "initial_prompt"};
   constexpr std::array<std::string_view, 13> kCosmetic{
       "color",          "effort", "kind",     "temperature", "top_p",  "mode", "hidden", "disable_model_invocation",
       "user_invocable", "target", "metadata", "disable",     "license"};
-  const std::span matter = std::span(kMatter).subspan(dialect == Dialect::opencode ? 1 : 0);  // there it is read
+  const std::span matter = std::span(kMatter).subspan(format == AgentFormat::opencode ? 1 : 0);  // there it is read
   for (const std::string_view key : matter) {
     if (const YamlNode* const node = fields.find(key)) {
       fields.problems().warning(node->key_place, std::string(key), "is not used by Stint");
@@ -112,7 +112,7 @@ void pass_over(Fields& fields, Dialect dialect) {
 }
 
 void read_coven(Fields& fields, const Frontmatter& parts, Agent& agent) {
-  agent.driver = driver_of(agent.dialect);
+  agent.driver = driver_of(agent.format);
   read_own(fields, parts, agent);
   const auto theirs = fields.texts("claude_args");
   if (theirs && agent.driver_args.empty()) agent.driver_args = *theirs;
@@ -121,8 +121,8 @@ void read_coven(Fields& fields, const Frontmatter& parts, Agent& agent) {
 }  // namespace
 
 void read_foreign(Fields& fields, const Frontmatter& parts, Agent& agent) {
-  if (agent.dialect == Dialect::coven) return read_coven(fields, parts, agent);
-  agent.driver = driver_of(agent.dialect);
+  if (agent.format == AgentFormat::coven) return read_coven(fields, parts, agent);
+  agent.driver = driver_of(agent.format);
   read_name(fields, agent);
   agent.description = fields.text("description").value_or("");
   if (agent.description.empty()) {
@@ -133,12 +133,12 @@ void read_foreign(Fields& fields, const Frontmatter& parts, Agent& agent) {
     if (const auto theirs = fields.texts("claude_args")) agent.driver_args = *theirs;
   }
   read_model(fields, agent);
-  ForeignTools tools = read_tools(fields, agent.dialect);
+  ForeignTools tools = read_tools(fields, agent.format);
   agent.tool_names = std::move(tools.allowed);
   agent.tool_names_denied = std::move(tools.denied);
   read_turns(fields, agent);
   read_permission_mode(fields, agent);
-  pass_over(fields, agent.dialect);
+  pass_over(fields, agent.format);
   agent.system_prompt = parts.body;
   agent.args = {{"task", "Task for the agent", true, std::nullopt}};
   agent.prompt = {"{{task}}", parts.body_line};

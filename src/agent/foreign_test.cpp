@@ -7,10 +7,10 @@ namespace stint::agent {
 namespace {
 
 using namespace std::chrono_literals;
-using domain::Dialect;
+using domain::AgentFormat;
 
-AgentFile parsed(std::string_view text, Dialect dialect, const std::string& stem = "reviewer") {
-  return parse_agent(text, {stem + ".md", stem, dialect});
+AgentFile parsed(std::string_view text, AgentFormat format, const std::string& stem = "reviewer") {
+  return parse_agent(text, {stem + ".md", stem, format});
 }
 
 std::string said(const AgentFile& file) {
@@ -24,7 +24,7 @@ TEST(ForeignClaude, the_body_is_the_system_prompt_and_the_task_an_argument) {
       "---\nname: code-reviewer\ndescription: Reviews code\ntools: Read, Grep, Bash(git log:*, git diff:*)\n"
       "disallowedTools: [Write]\nmodel: sonnet\nmaxTurns: 12\npermissionMode: plan\ncolor: red\n---\nYou review "
       "{{code}}.\n",
-      Dialect::claude, "file");
+      AgentFormat::claude, "file");
   ASSERT_TRUE(file.agent) << said(file);
   EXPECT_EQ(said(file), "");
   const domain::Agent& agent = *file.agent;
@@ -43,20 +43,21 @@ TEST(ForeignClaude, the_body_is_the_system_prompt_and_the_task_an_argument) {
 }
 
 TEST(ForeignClaude, tools_as_a_list_and_absent_are_told_apart) {
-  EXPECT_EQ(
-      parsed("---\ndescription: d\ntools:\n  - Read\n  - Bash(ls:*)\n---\nx", Dialect::claude).agent.value().tool_names,
-      (std::vector<std::string>{"Read", "Bash(ls:*)"}));
-  EXPECT_EQ(parsed("---\ndescription: d\n---\nx", Dialect::claude).agent.value().tool_names, std::nullopt);
-  EXPECT_EQ(parsed("---\ndescription: d\ntools: []\n---\nx", Dialect::claude).agent.value().tool_names,
+  EXPECT_EQ(parsed("---\ndescription: d\ntools:\n  - Read\n  - Bash(ls:*)\n---\nx", AgentFormat::claude)
+                .agent.value()
+                .tool_names,
+            (std::vector<std::string>{"Read", "Bash(ls:*)"}));
+  EXPECT_EQ(parsed("---\ndescription: d\n---\nx", AgentFormat::claude).agent.value().tool_names, std::nullopt);
+  EXPECT_EQ(parsed("---\ndescription: d\ntools: []\n---\nx", AgentFormat::claude).agent.value().tool_names,
             std::vector<std::string>());
-  EXPECT_EQ(parsed("---\ndescription: d\nmodel: inherit\n---\nx", Dialect::claude).agent.value().model, "");
+  EXPECT_EQ(parsed("---\ndescription: d\nmodel: inherit\n---\nx", AgentFormat::claude).agent.value().model, "");
 }
 
 TEST(ForeignClaude, a_description_that_is_not_yaml_is_read_as_its_tool_does) {
   const AgentFile file = parsed(
       "---\nname: a\ndescription: Use this when: it's \"late\". Examples:\\n<example>user: hi</example>\ntools: Read, "
       "Grep\n---\nx",
-      Dialect::claude);
+      AgentFormat::claude);
   ASSERT_TRUE(file.agent) << said(file);
   EXPECT_EQ(file.agent->description, "Use this when: it's \"late\". Examples:\\n<example>user: hi</example>");
   ASSERT_EQ(file.problems.size(), 1U);
@@ -65,23 +66,23 @@ TEST(ForeignClaude, a_description_that_is_not_yaml_is_read_as_its_tool_does) {
 }
 
 TEST(ForeignClaude, keys_of_stint_work_in_every_case) {
-  const AgentFile file =
-      parsed("---\ndescription: d\nmaxConcurrency: 2\nidle-timeout: 5m\nbudget: {time: 1h}\n---\nx", Dialect::claude);
+  const AgentFile file = parsed("---\ndescription: d\nmaxConcurrency: 2\nidle-timeout: 5m\nbudget: {time: 1h}\n---\nx",
+                                AgentFormat::claude);
   ASSERT_TRUE(file.agent) << said(file);
   EXPECT_EQ(file.agent->max_concurrency, 2U);
   EXPECT_EQ(file.agent->idle_timeout, 5min);
   EXPECT_EQ(file.agent->budget.time, 1h);
-  EXPECT_FALSE(parsed("---\ndescription: d\nmaxConcurrency: 0\n---\nx", Dialect::claude).agent);
+  EXPECT_FALSE(parsed("---\ndescription: d\nmaxConcurrency: 0\n---\nx", AgentFormat::claude).agent);
 }
 
 TEST(ForeignClaude, misspelt_keys_are_refused_and_unused_ones_warn) {
-  EXPECT_EQ(said(parsed("---\ndescription: d\ndisalowedTools: Bash\nmcpServers: [x]\n---\nx", Dialect::claude)),
+  EXPECT_EQ(said(parsed("---\ndescription: d\ndisalowedTools: Bash\nmcpServers: [x]\n---\nx", AgentFormat::claude)),
             "reviewer.md:3:1: error: disalowedTools: unknown key; did you mean 'disallowed_tools'?\n"
             "reviewer.md:4:1: warning: mcp_servers: is not used by Stint\n");
 }
 
 TEST(ForeignClaude, a_display_name_becomes_a_short_one) {
-  const AgentFile file = parsed("---\nname: Code Reviewer!\ndescription: d\n---\nx", Dialect::claude);
+  const AgentFile file = parsed("---\nname: Code Reviewer!\ndescription: d\n---\nx", AgentFormat::claude);
   ASSERT_TRUE(file.agent) << said(file);
   EXPECT_EQ(file.agent->name, "code-reviewer");
   EXPECT_NE(said(file).find("the agent 'Code Reviewer!' has the name 'code-reviewer' in Stint"), std::string::npos);
@@ -93,7 +94,7 @@ TEST(ForeignCoven, is_read_fully) {
       "true\nmax_concurrency: 1\n"
       "claude_args: [\"--allowedTools\", \"Bash(git add:*)\"]\ntitle: \"main: {{task}}\"\n---\nDo {{task}}.{{#if "
       "extra}} {{extra}}{{/if}}\n",
-      Dialect::coven, "main");
+      AgentFormat::coven, "main");
   ASSERT_TRUE(file.agent) << said(file);
   EXPECT_EQ(file.agent->driver, domain::find_driver("claude"));
   EXPECT_EQ(file.agent->max_concurrency, 1U);
@@ -107,7 +108,7 @@ TEST(ForeignGemini, turns_and_minutes_are_kept) {
       "---\nname: x\ndescription: d\nkind: local\ntools: ['*', mcp_github_*]\nmodel: gemini-2.5-pro\nmax_turns: "
       "30\ntimeout_mins: 10\n"
       "temperature: 0.2\n---\nYou are x.\n",
-      Dialect::gemini);
+      AgentFormat::gemini);
   ASSERT_TRUE(file.agent) << said(file);
   EXPECT_EQ(said(file), "");
   EXPECT_EQ(file.agent->driver, domain::find_driver("gemini"));
@@ -119,7 +120,7 @@ TEST(ForeignGemini, turns_and_minutes_are_kept) {
 TEST(ForeignOpencode, core_fields) {
   const AgentFile file = parsed(
       "---\ndescription: d\nmode: subagent\nmodel: anthropic/x\nsteps: 9\ntools: {write: false, read: true}\n---\nx",
-      Dialect::opencode);
+      AgentFormat::opencode);
   ASSERT_TRUE(file.agent) << said(file);
   EXPECT_EQ(file.agent->driver, nullptr);
   EXPECT_EQ(file.agent->model, "");
@@ -131,7 +132,7 @@ TEST(ForeignOpencode, core_fields) {
 
 TEST(ForeignOpencode, denied_permissions_and_those_that_ask_are_denied) {
   const auto read = [](const std::string& permission) {
-    return parsed("---\ndescription: d\npermission: " + permission + "\n---\nx", Dialect::opencode);
+    return parsed("---\ndescription: d\npermission: " + permission + "\n---\nx", AgentFormat::opencode);
   };
   const AgentFile all = read("deny");
   ASSERT_TRUE(all.agent) << said(all);
@@ -154,25 +155,25 @@ TEST(ForeignOpencode, denied_permissions_and_those_that_ask_are_denied) {
 TEST(ForeignTools, foreign_names_are_mapped_and_unknown_ones_warn) {
   const AgentFile copilot =
       parsed("---\ndescription: d\ntools: [execute, search/codebase, github/create_issue, telepathy]\n---\nx",
-             Dialect::github);
+             AgentFormat::github);
   ASSERT_TRUE(copilot.agent) << said(copilot);
   EXPECT_EQ(copilot.agent->tool_names,
             (std::vector<std::string>{"Bash", "Grep", "Glob", "LS", "mcp__github__create_issue"}));
   EXPECT_NE(said(copilot).find("'telepathy' is not a tool of"), std::string::npos);
-  const AgentFile gemini =
-      parsed("---\nname: x\ndescription: d\ntools: [read_file, run_shell_command(git log)]\n---\nx", Dialect::gemini);
+  const AgentFile gemini = parsed(
+      "---\nname: x\ndescription: d\ntools: [read_file, run_shell_command(git log)]\n---\nx", AgentFormat::gemini);
   ASSERT_TRUE(gemini.agent) << said(gemini);
   EXPECT_EQ(gemini.agent->tool_names, (std::vector<std::string>{"Read", "Bash(git log:*)"}));
-  EXPECT_EQ(parsed("---\ndescription: d\ntools: ['*']\n---\nx", Dialect::github).agent.value().tool_names,
+  EXPECT_EQ(parsed("---\ndescription: d\ntools: ['*']\n---\nx", AgentFormat::github).agent.value().tool_names,
             std::nullopt);
-  EXPECT_EQ(parsed("---\ndescription: d\ntools: []\n---\nx", Dialect::github).agent.value().tool_names,
+  EXPECT_EQ(parsed("---\ndescription: d\ntools: []\n---\nx", AgentFormat::github).agent.value().tool_names,
             std::vector<std::string>());
 }
 
 TEST(ForeignGithub, core_fields) {
   const AgentFile file =
-      parsed("---\nname: Test Writer\ndescription: d\ntools: \"read, edit\"\nmcp-servers: {}\n---\nx", Dialect::github,
-             "test-writer");
+      parsed("---\nname: Test Writer\ndescription: d\ntools: \"read, edit\"\nmcp-servers: {}\n---\nx",
+             AgentFormat::github, "test-writer");
   ASSERT_TRUE(file.agent) << said(file);
   EXPECT_EQ(file.agent->name, "test-writer");
   EXPECT_EQ(file.agent->tool_names, (std::vector<std::string>{"Read", "Edit", "Write", "MultiEdit", "NotebookEdit"}));

@@ -63,7 +63,7 @@ const std::vector<Level>& agent_levels() {
 
 AgentFile with_key(const Level& level, const std::string& key) {
   const std::string text = fmt::format("---\ndescription: d\n{}{}: 1{}\n---\nDo it.\n", level.before, key, level.after);
-  return parse_agent(text, {"a.md", "a", domain::Dialect::stint});
+  return parse_agent(text, {"a.md", "a", domain::AgentFormat::stint});
 }
 
 bool says_unknown(std::span<const Problem> problems) {
@@ -106,7 +106,7 @@ TEST(MisspeltKey, of_the_settings_is_an_error) {
 TEST(MisspeltKey, of_a_foreign_file_is_an_error_if_stint_would_have_used_it) {
   const auto parsed = [](std::string_view line) {
     return parse_agent(fmt::format("---\nname: a\ndescription: d\n{}\n---\nx", line),
-                       {"a.md", "a", domain::Dialect::claude});
+                       {"a.md", "a", domain::AgentFormat::claude});
   };
   EXPECT_FALSE(parsed("maxConcurency: 1").agent);
   EXPECT_FALSE(parsed("budget: {tim: 1h}").agent);

@@ -273,7 +273,7 @@ void check_templates(const Agent& agent, ProblemList& problems) {
       std::string suggestion = did_you_mean(name.name, known);
       if (suggestion.empty()) suggestion = fmt::format("add it to args: [{{name: {}}}]", name.name);
       // Coven replaces an unknown name with nothing.
-      if (agent.dialect == domain::Dialect::coven) {
+      if (agent.format == domain::AgentFormat::coven) {
         problems.warning(place(name.line, name.column), field, std::move(message), std::move(suggestion));
       } else {
         problems.error(place(name.line, name.column), field, std::move(message), std::move(suggestion));

@@ -14,7 +14,7 @@ void read_own(Fields& fields, const Frontmatter& parts, domain::Agent& agent);
 void read_shared(Fields& fields, domain::Agent& agent);
 void read_args(Fields& fields, domain::Agent& agent);
 
-/// Files of other tools, by `agent.dialect`.
+/// Files of other tools, by `agent.format`.
 void read_foreign(Fields& fields, const Frontmatter& parts, domain::Agent& agent);
 /// Many files of other tools are not valid YAML: `description: Use this when: …`. Their tools take the rest of the line
 /// as the value; this quotes it so that YAML does, too. Line numbers stay the same.

@@ -12,47 +12,47 @@
 namespace stint::agent {
 namespace {
 
-using domain::Dialect;
+using domain::AgentFormat;
 using Names = std::vector<std::string>;
 
 struct Row {
-  Dialect dialect;
+  AgentFormat format;
   std::string_view theirs;  ///< in lower case, between spaces
   std::string_view ours;
 };
 constexpr std::string_view kEdits = "Edit Write MultiEdit NotebookEdit";
 constexpr std::array kRows{
-    Row{Dialect::github, " execute shell bash powershell runcommands runinterminal runtests runtasks ", "Bash"},
-    Row{Dialect::github, " read notebookread readfile view ", "Read"},
-    Row{Dialect::github, " edit multiedit write notebookedit editfiles create createfile ", kEdits},
-    Row{Dialect::github, " search grep glob codebase textsearch filesearch listdirectory ", "Grep Glob LS"},
-    Row{Dialect::github, " agent task custom-agent runsubagent ", "Task"},
-    Row{Dialect::github, " web websearch webfetch fetch ", "WebSearch WebFetch"},
-    Row{Dialect::github, " todo todowrite todos ", "TodoWrite"},
-    Row{Dialect::opencode, " bash ", "Bash"},
-    Row{Dialect::opencode, " edit write patch multiedit apply_patch ", kEdits},  // one permission there
-    Row{Dialect::opencode, " read ", "Read"},
-    Row{Dialect::opencode, " list ", "LS"},
-    Row{Dialect::opencode, " glob ", "Glob"},
-    Row{Dialect::opencode, " grep ", "Grep"},
-    Row{Dialect::opencode, " webfetch ", "WebFetch"},
-    Row{Dialect::opencode, " websearch codesearch ", "WebSearch"},
-    Row{Dialect::opencode, " task ", "Task"},
-    Row{Dialect::opencode, " todowrite todoread ", "TodoWrite"},
-    Row{Dialect::opencode, " skill ", "Skill"},
-    Row{Dialect::opencode, " lsp ", "LSP"},
-    Row{Dialect::opencode, " question ", "AskUserQuestion"},
-    Row{Dialect::gemini, " run_shell_command shelltool ", "Bash"},
-    Row{Dialect::gemini, " read_file read_many_files readfiletool readmanyfilestool ", "Read"},
-    Row{Dialect::gemini, " write_file replace edit writefiletool edittool ", kEdits},
-    Row{Dialect::gemini, " list_directory ls lstool ", "LS"},
-    Row{Dialect::gemini, " glob globtool ", "Glob"},
-    Row{Dialect::gemini, " grep_search search_file_content greptool ", "Grep"},
-    Row{Dialect::gemini, " web_fetch webfetchtool ", "WebFetch"},
-    Row{Dialect::gemini, " google_web_search websearchtool ", "WebSearch"},
-    Row{Dialect::gemini, " write_todos ", "TodoWrite"},
-    Row{Dialect::gemini, " activate_skill ", "Skill"},
-    Row{Dialect::gemini, " invoke_agent ", "Task"},
+    Row{AgentFormat::github, " execute shell bash powershell runcommands runinterminal runtests runtasks ", "Bash"},
+    Row{AgentFormat::github, " read notebookread readfile view ", "Read"},
+    Row{AgentFormat::github, " edit multiedit write notebookedit editfiles create createfile ", kEdits},
+    Row{AgentFormat::github, " search grep glob codebase textsearch filesearch listdirectory ", "Grep Glob LS"},
+    Row{AgentFormat::github, " agent task custom-agent runsubagent ", "Task"},
+    Row{AgentFormat::github, " web websearch webfetch fetch ", "WebSearch WebFetch"},
+    Row{AgentFormat::github, " todo todowrite todos ", "TodoWrite"},
+    Row{AgentFormat::opencode, " bash ", "Bash"},
+    Row{AgentFormat::opencode, " edit write patch multiedit apply_patch ", kEdits},  // one permission there
+    Row{AgentFormat::opencode, " read ", "Read"},
+    Row{AgentFormat::opencode, " list ", "LS"},
+    Row{AgentFormat::opencode, " glob ", "Glob"},
+    Row{AgentFormat::opencode, " grep ", "Grep"},
+    Row{AgentFormat::opencode, " webfetch ", "WebFetch"},
+    Row{AgentFormat::opencode, " websearch codesearch ", "WebSearch"},
+    Row{AgentFormat::opencode, " task ", "Task"},
+    Row{AgentFormat::opencode, " todowrite todoread ", "TodoWrite"},
+    Row{AgentFormat::opencode, " skill ", "Skill"},
+    Row{AgentFormat::opencode, " lsp ", "LSP"},
+    Row{AgentFormat::opencode, " question ", "AskUserQuestion"},
+    Row{AgentFormat::gemini, " run_shell_command shelltool ", "Bash"},
+    Row{AgentFormat::gemini, " read_file read_many_files readfiletool readmanyfilestool ", "Read"},
+    Row{AgentFormat::gemini, " write_file replace edit writefiletool edittool ", kEdits},
+    Row{AgentFormat::gemini, " list_directory ls lstool ", "LS"},
+    Row{AgentFormat::gemini, " glob globtool ", "Glob"},
+    Row{AgentFormat::gemini, " grep_search search_file_content greptool ", "Grep"},
+    Row{AgentFormat::gemini, " web_fetch webfetchtool ", "WebFetch"},
+    Row{AgentFormat::gemini, " google_web_search websearchtool ", "WebSearch"},
+    Row{AgentFormat::gemini, " write_todos ", "TodoWrite"},
+    Row{AgentFormat::gemini, " activate_skill ", "Skill"},
+    Row{AgentFormat::gemini, " invoke_agent ", "Task"},
 };
 
 Names words(std::string_view text) {
@@ -71,18 +71,18 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-Names in_table(std::string_view name, Dialect dialect) {
+Names in_table(std::string_view name, AgentFormat format) {
   const std::string wanted = " " + lower(name) + " ";
   for (const Row& row : kRows) {
-    if (row.dialect == dialect && name.find(' ') == std::string_view::npos && row.theirs.contains(wanted)) {
+    if (row.format == format && name.find(' ') == std::string_view::npos && row.theirs.contains(wanted)) {
       return words(row.ours);
     }
   }
   return {};
 }
 
-/// A tool of an MCP server, in the notation of each dialect.
-std::optional<std::string> mcp_name(std::string_view name, Dialect dialect) {
+/// A tool of an MCP server, in the notation of each format.
+std::optional<std::string> mcp_name(std::string_view name, AgentFormat format) {
   const auto plain = [](std::string_view text) {
     return !text.empty() && std::ranges::all_of(text, [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -94,11 +94,11 @@ std::optional<std::string> mcp_name(std::string_view name, Dialect dialect) {
     if (!plain(tool)) return std::nullopt;
     return fmt::format("mcp__{}__{}", server, tool);
   };
-  if (dialect == Dialect::github && name.contains('/')) {
+  if (format == AgentFormat::github && name.contains('/')) {
     return made(name.substr(0, name.find('/')), name.substr(name.find('/') + 1));
   }
-  if (dialect == Dialect::opencode && name.ends_with("_*")) return made(name.substr(0, name.size() - 2), "*");
-  if (dialect == Dialect::gemini && name.starts_with("mcp_") && name.ends_with("_*")) {
+  if (format == AgentFormat::opencode && name.ends_with("_*")) return made(name.substr(0, name.size() - 2), "*");
+  if (format == AgentFormat::gemini && name.starts_with("mcp_") && name.ends_with("_*")) {
     return made(name.substr(4, name.size() - 6), "*");
   }
   return std::nullopt;
@@ -123,13 +123,13 @@ Names split_rules(std::string_view name) {
 
 class Reader {
  public:
-  Reader(Fields& fields, Dialect dialect) : fields_(fields), dialect_(dialect) {}
+  Reader(Fields& fields, AgentFormat format) : fields_(fields), format_(format) {}
 
   ForeignTools read() {
     if (const YamlNode* const node = fields_.find("tools")) read_tools(*node);
     for (const std::string& name : listed("disallowed_tools"))
       deny(name, "disallowed_tools", place("disallowed_tools"));
-    const YamlNode* const node = dialect_ == Dialect::opencode ? fields_.find("permission") : nullptr;
+    const YamlNode* const node = format_ == AgentFormat::opencode ? fields_.find("permission") : nullptr;
     if (node == nullptr) return std::move(tools_);
     const ForeignTools by_tools = std::exchange(tools_, {});
     read_permission(*node);
@@ -219,7 +219,7 @@ class Reader {
   }
   /// Commands by pattern: the last match decides. For other tools a pattern that denies denies the whole tool.
   void read_patterns(const YamlNode& item) {
-    const Names names = tools_named(item.key, dialect_);
+    const Names names = tools_named(item.key, format_);
     const bool shell = names == Names{"Bash"};
     bool others = true;  // commands that no pattern names are allowed
     Names allowed, denied;
@@ -259,18 +259,18 @@ class Reader {
   static Names all_but_shell() {
     Names all;
     for (const Row& row : kRows) {
-      if (row.dialect != Dialect::opencode || row.ours == "Bash") continue;
+      if (row.format != AgentFormat::opencode || row.ours == "Bash") continue;
       for (std::string& name : words(row.ours)) all.push_back(std::move(name));
     }
     return all;
   }
 
   void allow(const std::string& name, std::string_view key, Place at) {
-    const Names ours = tools_named(name, dialect_);
+    const Names ours = tools_named(name, format_);
     if (ours.empty()) {
       fields_.problems().warning(at, std::string(key),
                                  fmt::format("'{}' is not a tool of {} that Stint knows; the agent runs without it",
-                                             excerpt(name), to_string(dialect_)));
+                                             excerpt(name), to_string(format_)));
       return;
     }
     for (const std::string& each : ours) {
@@ -279,7 +279,7 @@ class Reader {
     }
   }
   void deny(const std::string& name, std::string_view key, Place at) {
-    const Names ours = tools_named(name, dialect_);
+    const Names ours = tools_named(name, format_);
     if (ours.empty()) return cannot_keep(at, key, name);
     for (const std::string& each : ours) {
       if (!contains(tools_.denied, each)) tools_.denied.push_back(each);
@@ -292,24 +292,26 @@ class Reader {
   }
 
   Fields& fields_;
-  const Dialect dialect_;
+  const AgentFormat format_;
   ForeignTools tools_;
 };
 
 }  // namespace
 
-std::vector<std::string> tools_named(std::string_view name, Dialect dialect) {
+std::vector<std::string> tools_named(std::string_view name, AgentFormat format) {
   name = trimmed(name);
   if (name.empty() || name.starts_with('-') || name.find_first_of("\n\r\"'\\") != std::string_view::npos) return {};
-  if (dialect == Dialect::claude || dialect == Dialect::coven || dialect == Dialect::stint) return split_rules(name);
+  if (format == AgentFormat::claude || format == AgentFormat::coven || format == AgentFormat::stint) {
+    return split_rules(name);
+  }
   const std::size_t open = name.find('(');
   const std::string_view base = trimmed(name.substr(0, open));
-  Names found = in_table(base, dialect);
-  if (found.empty() && dialect == Dialect::github && base.contains('/')) {
-    found = in_table(base.substr(0, base.find('/')), dialect);  // a tool set of the editor: search/codebase
+  Names found = in_table(base, format);
+  if (found.empty() && format == AgentFormat::github && base.contains('/')) {
+    found = in_table(base.substr(0, base.find('/')), format);  // a tool set of the editor: search/codebase
   }
   if (found.empty()) {
-    const std::optional<std::string> mcp = mcp_name(name, dialect);
+    const std::optional<std::string> mcp = mcp_name(name, format);
     return mcp ? Names{*mcp} : Names();
   }
   if (open == std::string_view::npos) return found;
@@ -324,6 +326,6 @@ std::vector<std::string> tools_named(std::string_view name, Dialect dialect) {
   return rules;
 }
 
-ForeignTools read_tools(Fields& fields, Dialect dialect) { return Reader(fields, dialect).read(); }
+ForeignTools read_tools(Fields& fields, AgentFormat format) { return Reader(fields, format).read(); }
 
 }  // namespace stint::agent

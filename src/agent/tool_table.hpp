@@ -20,9 +20,9 @@ struct ForeignTools {
 };
 
 /// Reads `tools`, `disallowed_tools` and, for opencode, `permission`.
-[[nodiscard]] ForeignTools read_tools(Fields& fields, domain::Dialect dialect);
+[[nodiscard]] ForeignTools read_tools(Fields& fields, domain::AgentFormat format);
 
 /// The names of Claude Code that a tool's name maps to; none: unknown. Ignores case.
-[[nodiscard]] std::vector<std::string> tools_named(std::string_view name, domain::Dialect dialect);
+[[nodiscard]] std::vector<std::string> tools_named(std::string_view name, domain::AgentFormat format);
 
 }  // namespace stint::agent

@@ -42,7 +42,8 @@ void print_table(const std::vector<Agent>& agents, const agent::Settings& settin
     line.add(fmt::format("{:{}}", agent.name, name_width), Style::bold);
     line.add(fmt::format("  {:9}  {:{}}  ", at_once(agent), printable(driver_of(agent, settings)), driver_width));
     line.add(printable(agent.description));
-    if (agent.dialect != domain::Dialect::stint) line.add(fmt::format("  ({})", to_string(agent.dialect)), Style::dim);
+    if (agent.format != domain::AgentFormat::stint)
+      line.add(fmt::format("  ({})", to_string(agent.format)), Style::dim);
     print_out("{}\n", (environment.terminal ? line.clipped(environment.columns, true) : line).str(environment.colour));
   }
 }
@@ -89,7 +90,7 @@ void print_one(const Agent& agent, const agent::Settings& settings, const Enviro
   const Sheet sheet(environment.colour);
   sheet.add("description", agent.description);
   sheet.add("file", agent.file);
-  if (agent.dialect != domain::Dialect::stint) sheet.add("format", to_string(agent.dialect));
+  if (agent.format != domain::AgentFormat::stint) sheet.add("format", to_string(agent.format));
   sheet.add("usage", "stint run " + agent::usage(agent));
   for (const domain::ArgumentSpec& spec : agent.args) {
     std::string about = spec.description;

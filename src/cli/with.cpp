@@ -140,7 +140,7 @@ class WithRun {
     auto ward = driver::Ward::start(wardens_, start);
     if (!ward) co_return fail_with(kFailed, ward.error());
     ward_ = ward->get();
-    const driver::Ended ended = co_await ward_->ended();
+    const driver::WardenReport ended = co_await ward_->ended();
     const std::string left = ward_->left();
     ward_ = nullptr;
     if (!left.empty()) {  // the next process that takes the permit checks whether they are gone
@@ -150,7 +150,7 @@ class WithRun {
     co_return status_of(ended);
   }
 
-  int status_of(const driver::Ended& ended) const {
+  int status_of(const driver::WardenReport& ended) const {
     if (ended.start_errno != 0) {
       return fail_with(ended.start_errno == ENOENT ? kNotFound : kCannotExecute,
                        os::system_error(options_.command.front(), ended.start_errno));

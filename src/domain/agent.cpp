@@ -42,14 +42,14 @@ std::string_view to_string(ToolClass tool_class) noexcept {
   return "unknown";
 }
 
-std::string_view to_string(Dialect dialect) noexcept {
-  switch (dialect) {
-    case Dialect::stint: return "stint";
-    case Dialect::coven: return "coven";
-    case Dialect::claude: return "claude";
-    case Dialect::gemini: return "gemini";
-    case Dialect::opencode: return "opencode";
-    case Dialect::github: return "github";
+std::string_view to_string(AgentFormat format) noexcept {
+  switch (format) {
+    case AgentFormat::stint: return "stint";
+    case AgentFormat::coven: return "coven";
+    case AgentFormat::claude: return "claude";
+    case AgentFormat::gemini: return "gemini";
+    case AgentFormat::opencode: return "opencode";
+    case AgentFormat::github: return "github";
   }
   return "unknown";
 }

@@ -29,13 +29,13 @@ enum class AgentHome : std::uint8_t { shared, slot };
 /// Whether a tool call may be repeated: see the retry rules.
 enum class ToolClass : std::uint8_t { read, idempotent, keyed, once };
 /// The format of an agent file. In order of precedence: of two agents with one name the earlier hides the later.
-enum class Dialect : std::uint8_t { stint, coven, claude, gemini, opencode, github };
+enum class AgentFormat : std::uint8_t { stint, coven, claude, gemini, opencode, github };
 
 [[nodiscard]] std::string_view to_string(Permissions permissions) noexcept;
 [[nodiscard]] std::string_view to_string(OnCrash on_crash) noexcept;
 [[nodiscard]] std::string_view to_string(AgentHome home) noexcept;
 [[nodiscard]] std::string_view to_string(ToolClass tool_class) noexcept;
-[[nodiscard]] std::string_view to_string(Dialect dialect) noexcept;
+[[nodiscard]] std::string_view to_string(AgentFormat format) noexcept;
 
 struct ArgumentSpec {
   std::string name;
@@ -103,7 +103,7 @@ struct TemplateText {
 struct Agent {
   std::string name;
   std::string file;  ///< its path, as shown in messages
-  Dialect dialect = Dialect::stint;
+  AgentFormat format = AgentFormat::stint;
   std::string description;
   std::vector<ArgumentSpec> args;
   std::optional<std::uint32_t> max_concurrency;  ///< absent: unlimited

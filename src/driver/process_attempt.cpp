@@ -59,7 +59,7 @@ Task<Result<std::unique_ptr<ProcessReport>>> ProcessAttempt::run(std::unique_ptr
   STINT_CO_CHECK(start(*invocation));
   invocation.reset();
   const Duration most = polite_ + grace_ + kEndExtra;
-  STINT_CO_TRY(const Ended ended, co_await finally_do(supervise(), end_and_wait(), most));
+  STINT_CO_TRY(const WardenReport ended, co_await finally_do(supervise(), end_and_wait(), most));
   co_return report(ended);
 }
 
@@ -97,20 +97,20 @@ Result<> ProcessAttempt::start(const Invocation& invocation) {
   return {};
 }
 
-Task<Result<Ended>> ProcessAttempt::supervise() {
+Task<Result<WardenReport>> ProcessAttempt::supervise() {
   struct Leave {  // also when the body is stopped: end() may be called until the scope is gone
     Scope*& scope;
     ~Leave() { scope = nullptr; }
   };
   note_life();
-  auto body = [&](Scope& scope) -> Task<Result<Ended>> {
+  auto body = [&](Scope& scope) -> Task<Result<WardenReport>> {
     scope_ = &scope;
     const Leave leave{scope_};
     scope.spawn(write("", false));
     scope.spawn(read(streams_->output, &ProcessAttempt::take_output));
     scope.spawn(read(streams_->errors, &ProcessAttempt::take_errors));
     scope.spawn(watch_life());
-    const Ended ended = co_await ward_->ended();
+    const WardenReport ended = co_await ward_->ended();
     left_ = ward_->left();
     ward_.reset();
     over_ = true;
@@ -306,7 +306,7 @@ Task<> ProcessAttempt::watch_life() {
   }
 }
 
-Result<std::unique_ptr<ProcessReport>> ProcessAttempt::report(const Ended& ended) {
+Result<std::unique_ptr<ProcessReport>> ProcessAttempt::report(const WardenReport& ended) {
   if (ended.start_errno != 0) {
     Error error = os::system_error("cannot start " + program_, ended.start_errno);
     if (ended.start_errno != ENOENT) return fail(std::move(error));

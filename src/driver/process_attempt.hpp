@@ -83,7 +83,7 @@ class ProcessAttempt {
     bool gave_up = false;      // Dialect::gives_up: its outcome counts, unless end() is called as well
   };
   Result<> start(const Invocation& invocation);
-  Task<Result<Ended>> supervise();
+  Task<Result<WardenReport>> supervise();
   Task<> end_and_wait();
   Task<> write(std::string text, bool close);
   Task<> wait_unheld(const Descriptor& from);
@@ -100,7 +100,7 @@ class ProcessAttempt {
   void end_if_dialect_gives_up();
   void take(std::string_view words);
   void note_life() noexcept { last_life_ = wardens_.reactor().now(); }
-  Result<std::unique_ptr<ProcessReport>> report(const Ended& ended);
+  Result<std::unique_ptr<ProcessReport>> report(const WardenReport& ended);
 
   Wardens& wardens_;
   Dialect& dialect_;

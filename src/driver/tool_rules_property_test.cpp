@@ -12,7 +12,7 @@
 namespace stint::driver {
 namespace {
 
-using domain::Dialect;
+using domain::AgentFormat;
 using domain::Permissions;
 using Names = std::vector<std::string>;
 
@@ -27,27 +27,28 @@ constexpr Try kTries[] = {{"shell", "git push", "Bash"}, {"shell", "rm x", "Bash
                           {"task", "", "Task"}};
 /// The names of each format for the kinds, and for one command.
 struct Tongue {
-  Dialect dialect;
+  AgentFormat format;
   std::string_view shell, edit, web, task, read, push;
 };
 constexpr Tongue kTongues[] = {
-    {Dialect::claude, "Bash", "Write, Edit, MultiEdit, NotebookEdit", "WebFetch", "Task", "Read", "Bash(git push:*)"},
-    {Dialect::github, "execute", "edit", "web", "agent", "read", ""},
-    {Dialect::gemini, "run_shell_command", "write_file", "web_fetch", "invoke_agent", "read_file",
+    {AgentFormat::claude, "Bash", "Write, Edit, MultiEdit, NotebookEdit", "WebFetch", "Task", "Read",
+     "Bash(git push:*)"},
+    {AgentFormat::github, "execute", "edit", "web", "agent", "read", ""},
+    {AgentFormat::gemini, "run_shell_command", "write_file", "web_fetch", "invoke_agent", "read_file",
      "run_shell_command(git push)"},
 };
 
 /// A list of tools, and what it does not allow.
 struct Case {
   std::string text;
-  Dialect dialect = Dialect::claude;
+  AgentFormat format = AgentFormat::claude;
   std::map<std::string, bool, std::less<>> denied;  ///< by kind; "git push" for that command alone
 };
 
 Case list_case() {
   const Tongue& tongue = kTongues[*rc::gen::inRange<std::size_t>(0, std::size(kTongues))];
   Case out;
-  out.dialect = tongue.dialect;
+  out.format = tongue.format;
   std::string listed;
   const auto add = [&](std::string_view name) { listed += (listed.empty() ? "" : ", ") + std::string(name); };
   const auto maybe = [&](std::string_view kind, std::string_view name) {
@@ -66,7 +67,7 @@ Case list_case() {
     out.denied["git push"] = false;
   }
   out.text = "tools: '" + listed + "'\n";
-  if (tongue.dialect == Dialect::claude && *rc::gen::arbitrary<bool>()) {
+  if (tongue.format == AgentFormat::claude && *rc::gen::arbitrary<bool>()) {
     out.text += "disallowedTools: Bash\n";
     out.denied["shell"] = out.denied["git push"] = true;
   }
@@ -76,7 +77,7 @@ Case list_case() {
 /// opencode: what is not named is allowed, the last match decides, and `ask` counts as denied without a person.
 Case permission_case() {
   Case out;
-  out.dialect = Dialect::opencode;
+  out.format = AgentFormat::opencode;
   const auto action = [] { return *rc::gen::element<std::string>("allow", "ask", "deny"); };
   const bool old = *rc::gen::arbitrary<bool>();
   if (old) {
@@ -147,7 +148,7 @@ void check_one() {
   const Case file = *rc::gen::arbitrary<bool>() ? list_case() : permission_case();
   const Permissions permissions = *rc::gen::element(Permissions::read, Permissions::edit, Permissions::full);
   const std::string text = "---\nname: x\ndescription: d\n" + file.text + "---\nx";
-  const agent::AgentFile read = agent::parse_agent(text, {"x.md", "x", file.dialect});
+  const agent::AgentFile read = agent::parse_agent(text, {"x.md", "x", file.format});
   RC_ASSERT(read.agent);
   const ToolRules rules{permissions, read.agent->tool_names, read.agent->tool_names_denied};
   for (const std::string_view driver : {"claude", "codex", "gemini"}) {

@@ -178,11 +178,11 @@ Task<> Ward::readable() {
   (void)co_await control_.async_wait(Descriptor::wait_read, use_task);  // an error shows in the read that follows
 }
 
-Task<Ended> Ward::ended() {
+Task<WardenReport> Ward::ended() {
   const Executor& clock = wardens_.reactor();
   for (TimePoint next_beat = clock.now() + lease_ / 4; !ended_;) {
     const bool ready = (co_await with_deadline(Deadline(std::min(next_beat, overdue_)), readable())).has_value();
-    Ended received;
+    WardenReport received;
     const ssize_t got = ready ? ::recv(control_.native_handle(), &received, sizeof received, MSG_DONTWAIT) : -1;
     if (got == sizeof received) {
       wardens_.leave(std::exchange(pid_, 0));
@@ -198,7 +198,7 @@ Task<Ended> Ward::ended() {
 }
 
 /// Ends the command without its warden.
-Task<Ended> Ward::end_alone() {
+Task<WardenReport> Ward::end_alone() {
   const Executor& clock = wardens_.reactor();
   const TimePoint since = clock.now();
   if (pid_ != 0) {
@@ -219,7 +219,7 @@ Task<Ended> Ward::end_alone() {
     ladder.step(clock.now());
     co_await sleep_for(kReapEvery);
   }
-  Ended ended;
+  WardenReport ended;
   ended.by_stint = true;
   ended.wait_status = SIGKILL;
   ended.processes = static_cast<std::uint32_t>(ladder.found());

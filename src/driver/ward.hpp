@@ -92,7 +92,7 @@ class Ward {
 
   /// Waits until no process of the command is alive. Call it again after a cancel: a cancel does not end the command,
   /// end() does.
-  Task<Ended> ended();
+  Task<WardenReport> ended();
   /// Begins to end the command; SIGKILL skips the grace period.
   void end(int signal);
   /// Suspends the lease until the next heartbeat: Stint is about to be stopped (Ctrl-Z).
@@ -111,7 +111,7 @@ class Ward {
   Ward(Wardens& wardens, const WardOptions& options, os::Fd control);
   Result<> spawn(const WardOptions& options, const os::Fd& theirs);
   Task<> readable();
-  Task<Ended> end_alone();
+  Task<WardenReport> end_alone();
   void send(const Order& order) noexcept;
 
   Wardens& wardens_;
@@ -123,7 +123,7 @@ class Ward {
   Descriptor control_;
   pid_t pid_ = 0;
   TimePoint overdue_ = TimePoint::max();  // a warden that was ordered to end and has not by then is frozen
-  std::optional<Ended> ended_;
+  std::optional<WardenReport> ended_;
 };
 
 }  // namespace stint::driver

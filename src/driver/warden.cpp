@@ -204,7 +204,7 @@ class Warden {
   os::Fd control_;
   WardenPlan plan_;
   Ladder ladder_;
-  Ended ended_;
+  WardenReport ended_;
   std::optional<int> status_;
   std::optional<TimePoint> left_since_;  // the command has ended, but a descendant is alive
   bool lingered_ = false;                // kLinger is over

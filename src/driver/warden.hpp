@@ -23,7 +23,7 @@ struct Order {
 };
 
 /// The warden's report to Stint, sent once, when no process is left.
-struct Ended {
+struct WardenReport {
   std::int32_t start_errno = 0;  ///< not 0: the command could not be started
   std::int32_t wait_status = 0;  ///< of the command itself
   bool by_lease = false;         ///< ended because no heartbeat came within the lease

@@ -270,7 +270,7 @@ Task<std::vector<store::Claim>> Engine::claim_runs(store::NodeNumber owner, cons
   // After a fence, runs that the former owner did not carry may have begun: their lease expires instead.
   while (owner_ == owner) {
     // A run that is carried now may have ended when the answer comes: it must not count as newly claimed.
-    const std::set<AttemptKey> before = carried_keys();
+    const std::set<CarriedKey> before = carried_keys();
     auto owned = co_await parts_.store.owned(owner);
     if (owner_ != owner) break;
     if (owned) {

@@ -169,15 +169,15 @@ class Engine {
     bool settling = false;
     std::optional<std::uint64_t> settled;  // claims_asked_ when the store had settled it
   };
-  using AttemptKey = std::pair<std::string, std::int64_t>;  // id and fence
+  using CarriedKey = std::pair<std::string, std::int64_t>;  // id and fence
   Task<> watch_orphans();
   void log_slow_endings();
-  void forget_orphans(const std::set<AttemptKey>& owned);
+  void forget_orphans(const std::set<CarriedKey>& owned);
   Task<> find_orphans();
   Task<> settle_orphan(store::NodeNumber owner, store::Claim claim);
   Task<> leave(store::NodeNumber owner);
   Task<> settle_all_owned(store::NodeNumber owner);
-  [[nodiscard]] std::set<AttemptKey> carried_keys() const;
+  [[nodiscard]] std::set<CarriedKey> carried_keys() const;
   // From the queue to a worker (dispatch.cpp).
   Task<> dispatch();
   Task<bool> dispatch_once();
@@ -237,8 +237,8 @@ class Engine {
   std::map<std::string, ClaimBackOff> back_offs_;
   std::uint64_t claims_asked_ = 0;
   std::set<std::uint64_t> claims_in_flight_;  // by their number
-  std::map<AttemptKey, Orphan> orphans_;
-  std::map<AttemptKey, bool> endings_;  // attempts that were being ended at the last check; true: it was logged
+  std::map<CarriedKey, Orphan> orphans_;
+  std::map<CarriedKey, bool> endings_;  // attempts that were being ended at the last check; true: it was logged
   std::optional<domain::Shortage> host_shortage_, day_shortage_;
   std::optional<std::int64_t> cost_micros_per_day_;
   Notification day_changed_;  // the budget of a day was changed

@@ -25,23 +25,23 @@ Task<> Engine::watch_orphans() {
 
 /// Logs attempts that were already being ended at the last check: a cancel, a drain or a permit waits for them.
 void Engine::log_slow_endings() {
-  std::map<AttemptKey, bool> ending;
+  std::map<CarriedKey, bool> ending;
   for (const auto& [key, carried] : worker_.carried()) {
     if (!carried->is_ending()) continue;
     const domain::WaitReason why = carried->waits_for().value_or(domain::WaitReason());
-    const auto before = endings_.find(AttemptKey(key));
+    const auto before = endings_.find(CarriedKey(key));
     const bool logged = before != endings_.end() && before->second;
     if (before != endings_.end() && !logged) {
       log_.say(domain::LogLevel::warning, "ending the attempt takes long",
-               {{"run", std::string(AttemptKey(key).first)}, {"why", why.detail}, {"beyond", why.beyond}});
+               {{"run", std::string(CarriedKey(key).first)}, {"why", why.detail}, {"beyond", why.beyond}});
     }
-    ending[AttemptKey(key)] = before != endings_.end();
+    ending[CarriedKey(key)] = before != endings_.end();
   }
   endings_ = std::move(ending);
 }
 
-std::set<Engine::AttemptKey> Engine::carried_keys() const {
-  std::set<AttemptKey> keys;
+std::set<Engine::CarriedKey> Engine::carried_keys() const {
+  std::set<CarriedKey> keys;
   for (const auto& [key, carried] : worker_.carried()) keys.emplace(key);
   return keys;
 }
@@ -60,12 +60,12 @@ Task<> Engine::find_orphans() {
     forget_orphans({});
     co_return;
   }
-  const std::set<AttemptKey> before = carried_keys();
+  const std::set<CarriedKey> before = carried_keys();
   const auto owned = co_await parts_.store.owned(owner);
   if (!owned || owner_ != owner) co_return;
-  std::set<AttemptKey> seen;
+  std::set<CarriedKey> seen;
   for (const store::Claim& claim : *owned) {
-    const AttemptKey key{claim.id, claim.fence};
+    const CarriedKey key{claim.id, claim.fence};
     if (before.contains(key) || worker_.carries(claim)) continue;
     seen.insert(key);
     const auto [known, is_new] =
@@ -78,7 +78,7 @@ Task<> Engine::find_orphans() {
 }
 
 /// Forgets orphans that are no longer owned and that no answer in flight can contain.
-void Engine::forget_orphans(const std::set<AttemptKey>& owned) {
+void Engine::forget_orphans(const std::set<CarriedKey>& owned) {
   std::erase_if(orphans_, [&](const auto& each) {
     const Orphan& orphan = each.second;
     if (!orphan.settling) return !owned.contains(each.first);

@@ -159,7 +159,7 @@ Task<Result<bool>> Recorder::write(const std::optional<Note>& note, const std::s
     if (!note) {
       accepted = co_await store_.append_output(owner_, run_, fence_, text);
     } else if (note->cause.empty()) {
-      accepted = co_await store_.answered(owner_, run_, fence_);
+      accepted = co_await store_.provider_answered(owner_, run_, fence_);
     } else {
       accepted = co_await store_.note(owner_, run_, fence_, note->cause, note->data);
     }

@@ -29,7 +29,7 @@ class SlowStore final : public store::MemoryStore {
     output += text;
     co_return !stale;
   }
-  Task<Result<bool>> answered(store::NodeNumber, store::RunNumber, std::int64_t) override {
+  Task<Result<bool>> provider_answered(store::NodeNumber, store::RunNumber, std::int64_t) override {
     ++answers;
     co_return true;
   }

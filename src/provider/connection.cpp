@@ -108,8 +108,8 @@ Task<> Connection::serve() {
     const Deadline whole = Deadline::after(server_.reactor().now(), ServerLimits::kRequestMax);
     const Result<Request> request = co_await with_deadline(whole, read_request());
     if (!request) co_return;
-    const Ended ended = co_await respond(*request);
-    if (ended != Ended::kept || !request->keep_alive) co_return;
+    const AfterAnswer ended = co_await respond(*request);
+    if (ended != AfterAnswer::kept || !request->keep_alive) co_return;
   }
 }
 
@@ -221,8 +221,8 @@ void Connection::reset() noexcept {
   socket_.close(ignored);
 }
 
-Task<Connection::Ended> Connection::answer_plain(const Request& request, int status, std::string_view type,
-                                                 std::string body) {
+Task<Connection::AfterAnswer> Connection::answer_plain(const Request& request, int status, std::string_view type,
+                                                       std::string body) {
   Head head;
   head.status = status;
   head.type = type;
@@ -231,11 +231,11 @@ Task<Connection::Ended> Connection::answer_plain(const Request& request, int sta
   std::string out = write_head(head);
   if (request.method != "HEAD") out += body;
   const bool written = co_await write(std::move(out));
-  if (written) co_return Ended::kept;
-  co_return Ended::gone;
+  if (written) co_return AfterAnswer::kept;
+  co_return AfterAnswer::gone;
 }
 
-Task<Connection::Ended> Connection::respond(const Request& request) {
+Task<Connection::AfterAnswer> Connection::respond(const Request& request) {
   const bool post = request.method == "POST";
   const bool get = request.method == "GET" || request.method == "HEAD";
   if (const auto protocol = protocol_of(request.path); protocol && post) {
@@ -262,7 +262,7 @@ Task<Connection::Ended> Connection::respond(const Request& request) {
   co_return co_await answer_plain(request, 404, kJson, error_body(form, failure, 0));
 }
 
-Task<Connection::Ended> Connection::administer(const Request& request) {
+Task<Connection::AfterAnswer> Connection::administer(const Request& request) {
   Journal& journal = server_.journal();
   if (request.method == "GET" && request.path == "/_/stats") {
     co_return co_await answer_plain(request, 200, kJson, wire::to_json(journal.stats()) + "\n");
@@ -291,14 +291,14 @@ Task<Connection::Ended> Connection::administer(const Request& request) {
       "no such path; allowed: GET /_/stats, GET /_/requests, POST and DELETE /_/script, POST /_/reset\n");
 }
 
-Task<Connection::Ended> Connection::refuse_call(const Request& request, Call& call, Failure failure) {
+Task<Connection::AfterAnswer> Connection::refuse_call(const Request& request, Call& call, Failure failure) {
   call.record.end = wire::ProviderEnd::refused;
   call.record.status = failure.status;
   const std::string body = error_body(call.ask.protocol, failure, call.record.number);
   co_return co_await answer_plain(request, failure.status, kJson, body);
 }
 
-Task<Connection::Ended> Connection::converse(const Request& request, Protocol protocol) {
+Task<Connection::AfterAnswer> Connection::converse(const Request& request, Protocol protocol) {
   Call call(server_, request);
   call.ask.protocol = protocol;
   Result<Ask> ask = read_ask(protocol, request.path, request.body);
@@ -332,8 +332,8 @@ Task<Connection::Ended> Connection::converse(const Request& request, Protocol pr
   call.generation.emplace(call.ask, std::move(*reply), call.record.number);
 
   const auto first = co_await race(perform(call), watch());
-  const Ended ended = first.index() == 0 ? std::get<0>(first) : Ended::gone;
-  if (ended != Ended::gone) {
+  const AfterAnswer ended = first.index() == 0 ? std::get<0>(first) : AfterAnswer::gone;
+  if (ended != AfterAnswer::gone) {
     const bool faulty = call.reply().fault != Fault::none;
     call.record.end = faulty ? wire::ProviderEnd::fault : wire::ProviderEnd::done;
     co_return ended;
@@ -342,7 +342,7 @@ Task<Connection::Ended> Connection::converse(const Request& request, Protocol pr
   error_code ignored;
   socket_.close(ignored);
   if (!call.ask.stream || call.reply().deaf) co_await finish_unread(call);
-  co_return Ended::gone;
+  co_return AfterAnswer::gone;
 }
 
 /// Waits until the client is gone.
@@ -375,12 +375,12 @@ Task<> Connection::finish_unread(Call& call) {
   }
 }
 
-Task<Connection::Ended> Connection::perform(Call& call) {
+Task<Connection::AfterAnswer> Connection::perform(Call& call) {
   const Reply& reply = call.reply();
   if (reply.delay > Duration::zero()) co_await sleep_for(reply.delay);
   switch (reply.fault) {
-    case Fault::hang: co_await sleep_for(ServerLimits::kHangMax); co_return Ended::closing;
-    case Fault::reset: reset(); co_return Ended::closing;
+    case Fault::hang: co_await sleep_for(ServerLimits::kHangMax); co_return AfterAnswer::closing;
+    case Fault::reset: reset(); co_return AfterAnswer::closing;
     case Fault::status:
     case Fault::spend_limit: {
       Failure failure;
@@ -394,18 +394,18 @@ Task<Connection::Ended> Connection::perform(Call& call) {
   co_return co_await send_whole(call);
 }
 
-Task<Connection::Ended> Connection::send_error(Call& call, Failure failure) {
+Task<Connection::AfterAnswer> Connection::send_error(Call& call, Failure failure) {
   failure.message = call.reply().message;
   const std::string body = error_body(call.ask.protocol, failure, call.record.number);
   Head head = call.head(failure.status);
   head.length = body.size();
   call.record.status = failure.status;
   const bool written = co_await write(write_head(head) + body);
-  if (written) co_return Ended::kept;
-  co_return Ended::gone;
+  if (written) co_return AfterAnswer::kept;
+  co_return AfterAnswer::gone;
 }
 
-Task<Connection::Ended> Connection::stream(Call& call) {
+Task<Connection::AfterAnswer> Connection::stream(Call& call) {
   Generation& generation = *call.generation;
   Head head = call.head(200);
   head.type = "text/event-stream; charset=utf-8";
@@ -416,7 +416,7 @@ Task<Connection::Ended> Connection::stream(Call& call) {
   std::string pending = chunk(generation.begin());
   while (written) {
     if (generation.strikes_now()) {
-      const std::optional<Ended> ended = co_await strike(call, pending);
+      const std::optional<AfterAnswer> ended = co_await strike(call, pending);
       if (ended) co_return *ended;
     }
     if (generation.done()) break;
@@ -436,12 +436,12 @@ Task<Connection::Ended> Connection::stream(Call& call) {
     pending += kLastChunk;
     written = co_await write(std::move(pending));
   }
-  if (written) co_return Ended::kept;
-  co_return Ended::gone;
+  if (written) co_return AfterAnswer::kept;
+  co_return AfterAnswer::gone;
 }
 
 /// Performs the fault in the middle of the stream; returns nothing if the stream continues after it.
-Task<std::optional<Connection::Ended>> Connection::strike(Call& call, std::string& pending) {
+Task<std::optional<Connection::AfterAnswer>> Connection::strike(Call& call, std::string& pending) {
   Generation& generation = *call.generation;
   const Fault fault = call.reply().fault;
   std::string last;
@@ -455,15 +455,15 @@ Task<std::optional<Connection::Ended>> Connection::strike(Call& call, std::strin
     last = chunk(generation.error_event(failure)) + std::string(kLastChunk);
   }
   const bool written = co_await write(std::exchange(pending, {}) + last);
-  if (!written) co_return Ended::gone;
+  if (!written) co_return AfterAnswer::gone;
   if (fault == Fault::malformed) co_return std::nullopt;
   if (fault == Fault::hang_stream) co_await sleep_for(ServerLimits::kHangMax);
   if (fault == Fault::reset_stream) reset();
-  if (fault == Fault::half_stream || fault == Fault::error_event) co_return Ended::kept;
-  co_return Ended::closing;
+  if (fault == Fault::half_stream || fault == Fault::error_event) co_return AfterAnswer::kept;
+  co_return AfterAnswer::closing;
 }
 
-Task<Connection::Ended> Connection::send_whole(Call& call) {
+Task<Connection::AfterAnswer> Connection::send_whole(Call& call) {
   Generation& generation = *call.generation;
   const Fault fault = call.reply().fault;
   if (call.reply().first_token > Duration::zero()) co_await sleep_for(call.reply().first_token);
@@ -475,7 +475,7 @@ Task<Connection::Ended> Connection::send_whole(Call& call) {
   }
   if (fault == Fault::hang_stream) {
     co_await sleep_for(ServerLimits::kHangMax);
-    co_return Ended::closing;
+    co_return AfterAnswer::closing;
   }
   if (fault == Fault::error_event) {
     Failure failure;
@@ -490,10 +490,10 @@ Task<Connection::Ended> Connection::send_whole(Call& call) {
   const bool broken = fault == Fault::half_stream || fault == Fault::cut || fault == Fault::reset_stream;
   if (broken) body.resize(body.size() / 2);
   const bool written = co_await write(write_head(head) + body);
-  if (!written) co_return Ended::gone;
+  if (!written) co_return AfterAnswer::gone;
   if (fault == Fault::reset_stream) reset();
-  if (broken) co_return Ended::closing;
-  co_return Ended::kept;
+  if (broken) co_return AfterAnswer::closing;
+  co_return AfterAnswer::kept;
 }
 
 }  // namespace stint::provider

@@ -26,7 +26,7 @@ class Connection {
     bool keep_alive = true;
     bool anthropic = false;  // the request uses Anthropic's API
   };
-  enum class Ended : std::uint8_t { kept, closing, gone };
+  enum class AfterAnswer : std::uint8_t { kept, closing, gone };  // what becomes of the connection
   class Call;
 
   Connection(Server& server, asio::ip::tcp::socket socket);
@@ -42,16 +42,16 @@ class Connection {
   Task<> refuse(int status, std::string message);
 
   // Answering.
-  Task<Ended> respond(const Request& request);
-  Task<Ended> answer_plain(const Request& request, int status, std::string_view type, std::string body);
-  Task<Ended> administer(const Request& request);
-  Task<Ended> converse(const Request& request, Protocol protocol);
-  Task<Ended> refuse_call(const Request& request, Call& call, Failure failure);
-  Task<Ended> perform(Call& call);
-  Task<Ended> stream(Call& call);
-  Task<std::optional<Ended>> strike(Call& call, std::string& pending);
-  Task<Ended> send_whole(Call& call);
-  Task<Ended> send_error(Call& call, Failure failure);
+  Task<AfterAnswer> respond(const Request& request);
+  Task<AfterAnswer> answer_plain(const Request& request, int status, std::string_view type, std::string body);
+  Task<AfterAnswer> administer(const Request& request);
+  Task<AfterAnswer> converse(const Request& request, Protocol protocol);
+  Task<AfterAnswer> refuse_call(const Request& request, Call& call, Failure failure);
+  Task<AfterAnswer> perform(Call& call);
+  Task<AfterAnswer> stream(Call& call);
+  Task<std::optional<AfterAnswer>> strike(Call& call, std::string& pending);
+  Task<AfterAnswer> send_whole(Call& call);
+  Task<AfterAnswer> send_error(Call& call, Failure failure);
   Task<> finish_unread(Call& call);
   Task<> watch();
 

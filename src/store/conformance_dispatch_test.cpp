@@ -248,17 +248,17 @@ TEST_P(StoreTest, an_answer_of_the_provider_widens_the_ramp_before_the_run_has_e
   get(store().resume("account:x"));
   const Claim probe = claim_one(node, "a");
   EXPECT_TRUE(claim(node, "a", 9).empty());
-  EXPECT_FALSE(get(store().answered(node, probe.run, probe.fence + 1))) << "stale";
+  EXPECT_FALSE(get(store().provider_answered(node, probe.run, probe.fence + 1))) << "stale";
   EXPECT_TRUE(claim(node, "a", 9).empty());
-  EXPECT_TRUE(get(store().answered(node, probe.run, probe.fence)));
+  EXPECT_TRUE(get(store().provider_answered(node, probe.run, probe.fence)));
   EXPECT_EQ(claim(node, "a", 9).size(), 1U) << "two at once";
   EXPECT_EQ(state(probe.id), domain::RunState::running);
   settle(node, probe, domain::Settle::succeeded);
-  EXPECT_FALSE(get(store().answered(node, probe.run, probe.fence)));
+  EXPECT_FALSE(get(store().provider_answered(node, probe.run, probe.fence)));
   define("steady");
   submit("steady");
   const Claim other = claim_one(node, "steady");
-  EXPECT_TRUE(get(store().answered(node, other.run, other.fence))) << "nothing to widen";
+  EXPECT_TRUE(get(store().provider_answered(node, other.run, other.fence))) << "nothing to widen";
 }
 
 TEST_P(StoreTest, a_claim_by_id_takes_that_run_only) {

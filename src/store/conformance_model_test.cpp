@@ -93,9 +93,9 @@ class Side {
     const auto marked = run(store_.mark(nodes_[node], claim.run, claim.fence, unsafe));
     return marked ? std::to_string(static_cast<int>(*marked)) : outcome(marked);
   }
-  std::string answered(std::size_t which) {
+  std::string provider_answered(std::size_t which) {
     const auto& [node, claim] = held_[which];
-    const auto known = run(store_.answered(nodes_[node], claim.run, claim.fence));
+    const auto known = run(store_.provider_answered(nodes_[node], claim.run, claim.fence));
     return known ? std::to_string(static_cast<int>(*known)) : outcome(known);
   }
   std::string report(std::size_t which, Use so_far) {
@@ -262,7 +262,7 @@ class Pair {
   void mark(const Both& both) {
     if (real_.held() == 0 || ids_.empty()) return;
     const std::size_t which = below(real_.held());
-    if (below(3) == 0) return both("answered", [&](Side& side) { return side.answered(which); });
+    if (below(3) == 0) return both("provider_answered", [&](Side& side) { return side.provider_answered(which); });
     const bool unsafe = below(3) > 0;
     both("mark", [&](Side& side) { return side.mark(which, unsafe); });
   }

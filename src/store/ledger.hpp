@@ -43,7 +43,7 @@ class Ledger {
   Result<bool> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe);
   Result<bool> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause, std::string data);
   Result<bool> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string_view text);
-  Result<bool> answered(NodeNumber node, RunNumber run, std::int64_t fence);
+  Result<bool> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence);
   Result<std::optional<std::vector<FamilyUse>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                        const Use& so_far);
   Result<std::vector<FamilyUse>> used(const std::vector<std::string>& heads);

@@ -107,7 +107,7 @@ Result<bool> Ledger::append_output(NodeNumber node, RunNumber run, std::int64_t 
   return true;
 }
 
-Result<bool> Ledger::answered(NodeNumber node, RunNumber run, std::int64_t fence) {
+Result<bool> Ledger::provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) {
   STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
   if (!row) return false;
   STINT_CHECK(widen(row->set));

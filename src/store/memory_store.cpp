@@ -83,8 +83,8 @@ Task<Result<bool>> MemoryStore::append_output(NodeNumber node, RunNumber run, st
   co_return ledger_.append_output(node, run, fence, text);
 }
 
-Task<Result<bool>> MemoryStore::answered(NodeNumber node, RunNumber run, std::int64_t fence) {
-  co_return notify(ledger_.answered(node, run, fence));
+Task<Result<bool>> MemoryStore::provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) {
+  co_return notify(ledger_.provider_answered(node, run, fence));
 }
 
 Task<Result<std::optional<std::vector<FamilyUse>>>> MemoryStore::report(NodeNumber node, RunNumber run,

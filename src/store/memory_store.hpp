@@ -36,7 +36,7 @@ class MemoryStore : public Store {
   Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
                           std::string data) override;
   Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) override;
-  Task<Result<bool>> answered(NodeNumber node, RunNumber run, std::int64_t fence) override;
+  Task<Result<bool>> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) override;
   Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                              Use so_far) override;
   Task<Result<Ticked>> tick() override;

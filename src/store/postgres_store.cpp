@@ -362,10 +362,10 @@ Task<Result<bool>> PostgresStore::append_output(NodeNumber node, RunNumber run, 
   co_return rows.flag(0, 0);
 }
 
-Task<Result<bool>> PostgresStore::answered(NodeNumber node, RunNumber run, std::int64_t fence) {
+Task<Result<bool>> PostgresStore::provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) {
   Parameters parameters;
   parameters.number(node).number(run).number(fence);
-  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::answered, std::move(parameters),
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::provider_answered, std::move(parameters),
                                                               PostgresClient::Repeat::if_not_done, while_leased(node)));
   notification_.notify();
   co_return rows.flag(0, 0);

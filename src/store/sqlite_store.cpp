@@ -248,8 +248,8 @@ Task<Result<bool>> SqliteStore::append_output(NodeNumber node, RunNumber run, st
   });
 }
 
-Task<Result<bool>> SqliteStore::answered(NodeNumber node, RunNumber run, std::int64_t fence) {
-  return write_and_notify([node, run, fence](Ledger& ledger) { return ledger.answered(node, run, fence); });
+Task<Result<bool>> SqliteStore::provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) {
+  return write_and_notify([node, run, fence](Ledger& ledger) { return ledger.provider_answered(node, run, fence); });
 }
 
 Task<Result<std::optional<std::vector<FamilyUse>>>> SqliteStore::report(NodeNumber node, RunNumber run,

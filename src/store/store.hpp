@@ -330,7 +330,7 @@ class Store {
   virtual Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) = 0;
   /// The provider answers the run: limits that are probed after a pause admit more runs, as after a success. Call it
   /// once per attempt: a second call widens again. False: stale.
-  virtual Task<Result<bool>> answered(NodeNumber node, RunNumber run, std::int64_t fence) = 0;
+  virtual Task<Result<bool>> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) = 0;
   /// Sets the use of the attempt so far; settle() sets the final value, and the use of an attempt whose owner died
   /// stays counted. Returns the use of the run's families and its own. None: stale.
   virtual Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,

@@ -84,7 +84,7 @@ json::object agent_value(const domain::Agent& agent) {
   return {{"name", text(agent.name)},
           {"description", text(agent.description)},
           {"file", text(agent.file)},
-          {"format", to_string(agent.dialect)},
+          {"format", to_string(agent.format)},
           {"usage", text(agent::usage(agent))},
           {"args", args_value(agent)},
           {"max_concurrency", or_null(agent.max_concurrency)},

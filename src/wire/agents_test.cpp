@@ -16,7 +16,7 @@ TEST(AgentsJson, has_every_field_with_its_unit) {
       "---\ndescription: d\nargs: [{name: pr, required: true}, {name: x, default: \"1\"}]\nmax_concurrency: 2\nlimits: "
       "[gpu]\n"
       "budget: {time: 20m, cost: 2.50}\nretry: {base: 500ms}\n---\nDo {{pr}} {{x}}.",
-      {"review.md", "review", domain::Dialect::stint});
+      {"review.md", "review", domain::AgentFormat::stint});
   ASSERT_TRUE(file.agent);
   const std::vector agents{*file.agent};
   const json::value parsed = json::parse(agents_to_json(agents, {}));

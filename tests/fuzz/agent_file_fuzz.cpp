@@ -12,11 +12,11 @@
 using namespace stint;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT: libFuzzer's name
-  using enum domain::Dialect;
+  using enum domain::AgentFormat;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto lines = 1 + std::count(text.begin(), text.end(), '\n');
-  for (const domain::Dialect dialect : std::array{stint, coven, claude, gemini, opencode, github}) {
-    const agent::AgentFile file = agent::parse_agent(text, {"x.md", "x", dialect});
+  for (const domain::AgentFormat format : std::array{stint, coven, claude, gemini, opencode, github}) {
+    const agent::AgentFile file = agent::parse_agent(text, {"x.md", "x", format});
     STINT_ASSERT(file.agent.has_value() != agent::has_errors(file.problems));
     STINT_ASSERT(file.problems.size() <= agent::ProblemList::kProblemsMax + 1);
     for (const agent::Problem& problem : file.problems) {

@@ -111,8 +111,8 @@ class ShakyStore final : public store::Store {
     const Final final = is_poison(text) ? Final::must : Final::may;
     return pass(behind_.append_output(node, run, fence, std::move(text)), final);
   }
-  Task<Result<bool>> answered(NodeNumber node, RunNumber run, std::int64_t fence) override {
-    return pass(behind_.answered(node, run, fence), Final::may);
+  Task<Result<bool>> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) override {
+    return pass(behind_.provider_answered(node, run, fence), Final::may);
   }
   Task<Result<std::optional<std::vector<store::FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                                     store::Use so_far) override {

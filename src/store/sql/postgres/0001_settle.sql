@@ -145,7 +145,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
   RETURN QUERY SELECT * FROM unnest(v_at, v_states); END $$;
 
 -- Widens the ramps like a success: settle_limits().
-CREATE FUNCTION answered(p_node bigint, p_run bigint, p_fence bigint) RETURNS boolean
+CREATE FUNCTION provider_answered(p_node bigint, p_run bigint, p_fence bigint) RETURNS boolean
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   PERFORM FROM run r WHERE r.run_id = p_run AND owns(r, p_node, p_fence) FOR SHARE;
   IF NOT FOUND THEN RETURN false; END IF;

@@ -77,8 +77,8 @@ SELECT stint_v1.note($1, $2, $3, $4, $5, $6)
 -- name: append_output
 SELECT stint_v1.append_output($1, $2, $3, $4, $5, $6, $7)
 
--- name: answered
-SELECT stint_v1.answered($1, $2, $3)
+-- name: provider_answered
+SELECT stint_v1.provider_answered($1, $2, $3)
 
 -- name: report
 SELECT * FROM stint_v1.report($1, $2, $3, $4, $5)

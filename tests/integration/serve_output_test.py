@@ -195,8 +195,10 @@ class FullDisk(daemon_support.Case):
         wait_for(self.marked, 10, "it to run")
         self.keep_full(process)
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(40), 1)
-        self.assertIn("the store can't record that yet", process.stderr.read())
+        status, said = process.wait(40), process.stderr.read()
+        self.assertIn(status, (1, 5), said)  # 5: the end fitted into room that SQLite's log had left
+        if status == 1:
+            self.assertIn("the store can't record that yet", said)
         self.assertEqual(self.marked(), [])
 
     def test_while_an_agent_prints_the_daemon_stops_on_a_signal(self):

@@ -139,6 +139,7 @@ TEST_F(AttemptPlannerTest, a_continued_conversation_gets_the_interruption_and_no
   order_.interrupted = "the process that carried it was lost";
   order_.usage_before.out = 30;
   order_.budget.tokens = 100;
+  order_.left.tokens = 70;
   const auto planned = plan();
   ASSERT_TRUE(planned) << planned.error().describe();
   EXPECT_EQ(planned->invocation.conversation, "c-1");

@@ -122,7 +122,8 @@ DECLARE v_node node; v_agent int; v_set int; v_parent bigint; v_limits int[]; v_
       AND (p_only IS NULL OR r.public_id = p_only) AND (r.kept_for IS NULL OR NOT is_kept(r.kept_for, p_node))
     ORDER BY r.rank, r.run_id LIMIT v_most FOR NO KEY UPDATE SKIP LOCKED),
   taken AS (
-    UPDATE run u SET state = 'running', cause = 'claimed', changed_at = t, node_id = p_node, set_id = v_set,
+    -- Not before its last event: the run may have been promoted by a settlement that was committed after `t` was read.
+    UPDATE run u SET state = 'running', cause = 'claimed', changed_at = greatest(t, u.changed_at), node_id = p_node, set_id = v_set,
            fence = u.fence + 1, attempt = u.attempt + 1, seq = u.seq + 1, started_at = t, reported_tokens = 0, reported_micros = 0,
            budget_until = begun_budget(u.budget_until, v_stood, u.started_at, t, u.budget_ms)
     FROM next WHERE u.run_id = next.run_id

@@ -1,5 +1,5 @@
-/// Back-off for calls to a store that does not answer: calls that must succeed are retried, with a back-off. The
-/// text of a final refusal is reduced to what any store accepts.
+/// Back-off for calls that must reach a store which does not answer. The text of a final refusal is reduced to what any
+/// store accepts.
 #pragma once
 
 #include "pool/store_health.hpp"

@@ -436,5 +436,18 @@ TEST_F(WorkerTest, usage_above_the_budget_ends_the_work) {
   EXPECT_EQ(carry().state, RunState::expired);
 }
 
+TEST_F(WorkerTest, a_retry_waits_for_the_back_off_of_its_agent) {
+  submit(kRun);
+  body_ = [](domain::WorkContext&) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    co_return report(OutcomeKind::api_error, "overloaded");
+  };
+  const store::Run run = carry();
+  EXPECT_EQ(run.state, RunState::queued);
+  EXPECT_EQ(run.hold, domain::Hold::backoff);
+  ASSERT_TRUE(run.not_before);
+  EXPECT_GT(*run.not_before, system_.wall_now()) << "jitter of at most a second: 500 ms, doubled";
+  EXPECT_LE(*run.not_before, system_.wall_now() + std::chrono::seconds(1));
+}
+
 }  // namespace
 }  // namespace stint::pool

@@ -24,7 +24,7 @@ using store::RunRecord;
 
 constexpr std::size_t kPage = 200;
 constexpr std::size_t kBlock = 64 << 10;
-constexpr std::size_t kLineMax = 256 << 20;  // one line of an export: a run with all its events
+constexpr std::size_t kLineMax = 512 << 20;  // one line of an export: a run with its events and its conversation
 constexpr std::string_view kSqliteHead = "SQLite format 3";
 
 struct Close {
@@ -140,6 +140,7 @@ Error cut_off(const std::string& name, const Moved& read) {
 Task<Result<Moved>> import_lines(Lines& lines, WallTime now, store::Sink& into) {
   Moved read;
   std::vector<RunRecord> page;
+  std::size_t page_messages = 0;  // bytes
   bool begun = false;
   while (true) {
     STINT_CO_TRY(std::optional<wire::StoreFileLine> line, lines.blocking_next());
@@ -151,8 +152,12 @@ Task<Result<Moved>> import_lines(Lines& lines, WallTime now, store::Sink& into) 
     if (auto* const record = std::get_if<RunRecord>(&*line)) {
       ++read.runs;
       read.events += record->events.size();
+      for (const std::string& message : record->conversation) page_messages += message.size();
       page.push_back(std::move(*record));
-      if (page.size() == kPage) STINT_CO_CHECK(co_await into.take(std::exchange(page, {})));
+      if (page.size() == kPage || page_messages > store::kConversationMax) {
+        STINT_CO_CHECK(co_await into.take(std::exchange(page, {})));
+        page_messages = 0;
+      }
     } else if (auto* const agent = std::get_if<store::AgentEntry>(&*line)) {
       ++read.agents;
       STINT_CO_CHECK(co_await into.take(std::move(*agent)));

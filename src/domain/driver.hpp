@@ -129,6 +129,15 @@ class WorkContext {
   /// Called when the outcome of that call is known. Fails if the mark could not be cleared: then a crash of this node
   /// still puts the run in doubt, and nothing else is wrong.
   virtual Task<Result<>> effects_known() = 0;
+  /// Stores message `at` of the attempt's conversation, and removes all later ones: the next number appends, an
+  /// earlier one shortens. Returns when the store has it; from then on an attempt that continues the conversation reads
+  /// it, on any node. For drivers whose agent does not keep its conversation itself. Fails if the run was stopped or
+  /// has another owner, if an earlier message is missing, and if the conversation is too long. May take as long as the
+  /// store is away: race it with the end of the work.
+  virtual Task<Result<>> keep_message(std::uint32_t at, std::string body) = 0;
+  /// The messages that this attempt or the one that it continues has kept, from number `from` on, in order: at least
+  /// one, unless there are no more.
+  virtual Task<Result<std::vector<std::string>>> messages(std::uint32_t from) = 0;
   /// Waits for a permit of a limit of this process, for one call of the attempt. Fails with Errc::invalid if there is
   /// no such limit, or `weight` is above its capacity.
   virtual Task<Result<Permit>> acquire(std::string limit, std::uint32_t weight) = 0;

@@ -28,6 +28,8 @@ class SilentContext final : public domain::WorkContext {
   void publish(const domain::WorkUpdate&) override {}
   Task<Result<>> effects_unknown() override { co_return Result<>(); }
   Task<Result<>> effects_known() override { co_return Result<>(); }
+  Task<Result<>> keep_message(std::uint32_t, std::string) override { co_return Result<>(); }
+  Task<Result<std::vector<std::string>>> messages(std::uint32_t) override { co_return std::vector<std::string>(); }
   Task<Result<Permit>> acquire(std::string, std::uint32_t) override { co_return fail(Errc::invalid, "no limits"); }
 };
 

@@ -37,11 +37,25 @@ void AttemptContext::publish(const domain::WorkUpdate& update) {
   used_.notify();
 }
 
+Error AttemptContext::stopped() const {
+  return {Errc::cancelled, parts_.carried.is_stopped() ? "the run was stopped: " + parts_.carried.stop_text()
+                                                       : "another node has taken the run"};
+}
+
 Task<Result<>> AttemptContext::effects_unknown() {
   STINT_CO_TRY(const bool marked, co_await parts_.carried.effects.begin_call());
   if (marked) co_return Result<>();
-  co_return fail(Errc::cancelled, parts_.carried.is_stopped() ? "the run was stopped: " + parts_.carried.stop_text()
-                                                              : "another node has taken the run");
+  co_return fail(stopped());
+}
+
+Task<Result<>> AttemptContext::keep_message(std::uint32_t at, std::string body) {
+  STINT_CO_TRY(const bool kept, co_await parts_.conversations.keep_message(parts_.carried, {at, std::move(body)}));
+  if (kept) co_return Result<>();
+  co_return fail(stopped());
+}
+
+Task<Result<std::vector<std::string>>> AttemptContext::messages(std::uint32_t from) {
+  return parts_.conversations.messages(parts_.carried, from);
 }
 
 Task<Result<>> AttemptContext::effects_known() {

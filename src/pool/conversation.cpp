@@ -73,6 +73,26 @@ Task<bool> ConversationRecord::keep(const Carried& carried, std::string_view con
   co_return co_await keep_note(carried, kNoteConversation, conversation, &Carried::is_fenced);
 }
 
+Task<Result<bool>> ConversationRecord::keep_message(const Carried& carried, store::Message message) {
+  StoreBackoff backoff;
+  while (!carried.is_stopped()) {
+    Result<bool> kept = co_await store_.put_message(carried.owner, carried.run, carried.fence, message);
+    if (kept) co_return kept;
+    if (!StoreBackoff::may_retry(kept.error()) && !StoreBackoff::awaits_heartbeat(kept.error())) co_return kept;
+    if (!co_await backoff.wait(health_)) co_return kept;
+  }
+  co_return false;
+}
+
+Task<Result<std::vector<std::string>>> ConversationRecord::messages(const Carried& carried, std::uint32_t from) {
+  StoreBackoff backoff;
+  while (true) {
+    Result<std::vector<std::string>> page = co_await store_.messages(carried.id, from, store::kMessagesPageMax);
+    if (page || !StoreBackoff::may_retry(page.error()) || carried.is_stopped()) co_return page;
+    if (!co_await backoff.wait(health_)) co_return page;
+  }
+}
+
 Task<bool> ConversationRecord::keep_note(const Carried& carried, std::string_view cause, std::string_view conversation,
                                          bool (Carried::*gives_up)() const noexcept) {
   const std::string data = run_codec_.write_note(conversation);

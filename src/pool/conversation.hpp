@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stint::pool {
 
@@ -25,6 +26,10 @@ class ConversationRecord {
   /// Stores the id of the conversation; empty: there is none any more. True: the store has it, and another node can
   /// continue if this one dies. Retries until the run is fenced.
   Task<bool> keep(const Carried& carried, std::string_view conversation);
+  /// Stores a message. False: the run was stopped, or another node owns it. Retries while the store can't be reached.
+  Task<Result<bool>> keep_message(const Carried& carried, store::Message message);
+  /// A page of the messages that were stored. Retries while the store can't be reached.
+  Task<Result<std::vector<std::string>>> messages(const Carried& carried, std::uint32_t from);
 
  private:
   Task<Result<>> recall_once(const store::Claim& claim, domain::OnCrash on_crash, Carried& carried);

@@ -33,8 +33,17 @@ class PoolStore final : public store::MemoryStore {
     marks.push_back(unsafe);
     co_return co_await MemoryStore::mark(node, run, fence, unsafe);
   }
+  Task<Result<bool>> put_message(store::NodeNumber node, store::RunNumber run, std::int64_t fence,
+                                 store::Message message) override {
+    if (messages_failing > 0) {
+      --messages_failing;
+      co_return fail(Error(Errc::unavailable, Retry::unknown, "away"));
+    }
+    co_return co_await MemoryStore::put_message(node, run, fence, std::move(message));
+  }
 
   std::vector<bool> marks;
+  int messages_failing = 0;
   int marks_failing = 0;
   bool refuses_marks = false;
   Duration mark_takes{};

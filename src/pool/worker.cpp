@@ -152,7 +152,7 @@ Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, Orde
   if (!assignment.account.empty()) recorder.watch_for_answer();
   if (Report refusal = co_await make_resumable(assignment, carried, *order, recorder)) co_return refusal;
   const std::string continued = order->conversation;
-  AttemptContext context({carried, recorder, parts_.call_limits, assignment.budget, job});
+  AttemptContext context({carried, recorder, parts_.call_limits, assignment.budget, job, conversations_});
   auto work = begin(std::move(order), context);
   if (!work) co_return not_begun(work.error());
   recorder.on_full([&](bool full) { (*work)->hold(full); });

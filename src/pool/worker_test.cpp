@@ -259,6 +259,47 @@ TEST_F(WorkerTest, the_next_attempt_continues_the_conversation_of_a_lost_one) {
   EXPECT_TRUE(orders_[0].after_loss);
 }
 
+TEST_F(WorkerTest, a_driver_keeps_its_conversation_in_the_store_whatever_its_size) {
+  const std::string large(10 << 20, 'm');
+  submit(kRun);
+  body_ = [&](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    EXPECT_TRUE(co_await context.keep_message(0, "hello"));
+    EXPECT_TRUE(co_await context.keep_message(1, large));
+    EXPECT_EQ((co_await context.keep_message(3, "gap")).error(), Errc::invalid);
+    const auto kept = co_await context.messages(1);
+    EXPECT_TRUE(kept && *kept == std::vector{large});
+    co_return report(OutcomeKind::succeeded);
+  };
+  EXPECT_EQ(carry().state, RunState::succeeded);
+  EXPECT_EQ(get(store_.messages(kRun, 0, 1 << 10)), std::vector<std::string>{"hello"});
+}
+
+TEST_F(WorkerTest, a_message_waits_for_a_store_that_does_not_answer) {
+  submit(kRun);
+  body_ = [&](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    store_.messages_failing = 3;
+    EXPECT_TRUE(co_await context.keep_message(0, "hello"));
+    EXPECT_EQ(store_.messages_failing, 0);
+    co_return report(OutcomeKind::succeeded);
+  };
+  EXPECT_EQ(carry().state, RunState::succeeded);
+  EXPECT_EQ(get(store_.messages(kRun, 0, 1 << 10)), std::vector<std::string>{"hello"});
+}
+
+TEST_F(WorkerTest, a_stopped_run_keeps_no_more_messages) {
+  submit(kRun);
+  body_ = [&](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {
+    EXPECT_TRUE(co_await context.keep_message(0, "hello"));
+    worker_.carried().begin()->second->stop(Carried::Stop::cancelled, "by a test");
+    const Result<> kept = co_await context.keep_message(1, "too late");
+    EXPECT_EQ(kept.error(), Errc::cancelled);
+    EXPECT_TRUE(kept.error().describe().contains("by a test")) << kept.error().describe();
+    co_return report(OutcomeKind::cancelled);
+  };
+  (void)carry();
+  EXPECT_EQ(get(store_.messages(kRun, 0, 1 << 10)), std::vector<std::string>{"hello"});
+}
+
 TEST_F(WorkerTest, a_driver_marks_effects_as_unknown_while_a_call_is_in_flight) {
   submit(kRun);
   body_ = [this](domain::WorkContext& context) -> Task<Result<std::unique_ptr<domain::WorkReport>>> {

@@ -141,6 +141,9 @@ void StoreTest::make_run_of_every_kind() {
   get(store().append_output(node, claims[0].run, claims[0].fence, std::string(kOutputHeadMax + 10, 'h')));
   get(store().append_output(node, claims[0].run, claims[0].fence, std::string(kOutputTailMax + 100, 't')));
   get(store().append_output(node, claims[1].run, claims[1].fence, std::string("\0\xFF\n\"\\", 5)));
+  get(store().put_message(node, claims[0].run, claims[0].fence, {0, "{\"role\":\"user\"}"}));
+  get(store().put_message(node, claims[0].run, claims[0].fence, {1, std::string("\0\xFE", 2)}));
+  get(store().put_message(node, claims[2].run, claims[2].fence, {0, ""}));
   get(store().note(node, claims[0].run, claims[0].fence, "tool", "{\"name\":\"grep\"}"));
   get(store().mark(node, claims[2].run, claims[2].fence, true));
   settle(node, claims[0], Settle::succeeded, [](Settlement& end) {

@@ -33,6 +33,7 @@ std::string describe(const RunRecord& record) {
       text(run.not_before), text(run.deadline), text(run.expires_at), text(run.started_at), text(run.finished_at),
       record.rank, text(record.budget), text(record.budget_left), text(record.budget_until), record.parked_on,
       record.output.bytes, record.output.head, record.output.tail);
+  for (const std::string& message : record.conversation) out += fmt::format("  message {}\n", message);
   for (const Event& event : record.events) {
     out += fmt::format("  {} {} {} {} {} {} error={} data={} {}\n", event.run, event.seq, event.fence, event.cause,
                        event.state ? to_string(*event.state) : "-", to_string(event.hold), event.error, event.data,

@@ -1,5 +1,7 @@
 #include "store/errors.hpp"
 
+#include "store/store.hpp"
+
 namespace stint::store {
 
 Error no_such_run(const std::string& id) { return {Errc::invalid, "there is no run '" + id + "'"}; }
@@ -9,6 +11,14 @@ Error session_of_ancestor(const std::string& session, const std::string& above) 
                              "', which is above this one: each would wait for the other. Use another session"};
 }
 
+Error message_missing(std::uint32_t at) {
+  return {Errc::invalid,
+          "message " + std::to_string(at) + " of the conversation can't be stored: the one before it is missing"};
+}
+Error conversation_too_long() {
+  return {Errc::exhausted, "the conversation is longer than " + std::to_string(kConversationMax >> 20U) + " MiB or " +
+                               std::to_string(kMessagesMax) + " messages"};
+}
 Error no_such_cursor(const std::string& text) {
   return {Errc::invalid, "'" + text + "' is not a cursor of this feed. Start without a cursor"};
 }

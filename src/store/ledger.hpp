@@ -43,6 +43,7 @@ class Ledger {
   Result<bool> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe);
   Result<bool> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause, std::string data);
   Result<bool> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string_view text);
+  Result<bool> put_message(NodeNumber node, RunNumber run, std::int64_t fence, const Message& message);
   Result<bool> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence);
   Result<std::optional<std::vector<FamilyUse>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                        const Use& so_far);
@@ -121,6 +122,7 @@ class Ledger {
   Result<> check_session(const std::string& session, const RunRow& parent);
   Result<> join_family(const std::string& head, RunNumber run);
   Result<> load_families(const std::vector<FamilyUse>& sums, RunNumber run);
+  Result<> load_messages(const std::vector<std::string>& messages, RunNumber run);
   /// `so_far` is the total of the attempt: adds the difference to the run, its families and the day. `settled`: how
   /// many attempts that ends, 0 or 1.
   Result<> count_use(RunRow& row, const Use& so_far, std::int64_t settled);

@@ -1,5 +1,6 @@
 // Members of Ledger: record what the owner of a run reports, and its settlement.
 #include "domain/budget_core.hpp"
+#include "store/errors.hpp"
 #include "store/ledger.hpp"
 #include "store/moments.hpp"
 
@@ -104,6 +105,21 @@ Result<bool> Ledger::append_output(NodeNumber node, RunNumber run, std::int64_t 
   STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
   if (!row) return false;
   STINT_CHECK(rows_.add_output(run, text));
+  return true;
+}
+
+Result<bool> Ledger::put_message(NodeNumber node, RunNumber run, std::int64_t fence, const Message& message) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
+  if (!row) return false;
+  std::uint64_t before = 0;
+  if (message.at > 0) {
+    STINT_TRY(const std::optional<std::uint64_t> end, rows_.message_end(run, message.at - 1));
+    if (!end) return fail(message_missing(message.at));
+    before = *end;
+  }
+  const std::uint64_t end = before + message.body.size();
+  if (end > kConversationMax || message.at >= kMessagesMax) return fail(conversation_too_long());
+  STINT_CHECK(rows_.put_message(run, message, end));
   return true;
 }
 

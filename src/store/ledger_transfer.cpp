@@ -40,6 +40,15 @@ Result<std::vector<AgentEntry>> Ledger::agents() {
   return entries;
 }
 
+Result<> Ledger::load_messages(const std::vector<std::string>& messages, RunNumber run) {
+  std::uint64_t end = 0;
+  for (std::uint32_t at = 0; at < messages.size(); ++at) {
+    end += messages[at].size();
+    STINT_CHECK(rows_.put_message(run, {.at = at, .body = messages[at]}, end));
+  }
+  return {};
+}
+
 Result<bool> Ledger::load(const RunRecord& record) {
   STINT_TRY(const std::optional<RunRow> known, rows_.run(record.run.id));
   if (known) return false;
@@ -89,6 +98,7 @@ Result<bool> Ledger::load(const RunRecord& record) {
   for (const Event& event : record.events)
     STINT_CHECK(rows_.add_event(row_of(event, run.number, clock_.kept(event.at))));
   if (record.output.bytes > 0) STINT_CHECK(rows_.put_output(run.number, record.output));
+  STINT_CHECK(load_messages(record.conversation, run.number));
   const bool ready = run.state == RunState::queued && run.hold != Hold::session;
   if (behind && ready) {
     run.hold = Hold::session;

@@ -113,6 +113,19 @@ Result<Output> MemoryRows::output(const std::string& id) {
   return found->output;
 }
 
+Result<std::vector<std::string>> MemoryRows::messages(const std::string& id, std::uint32_t from,
+                                                      std::size_t bytes_max) {
+  STINT_TRY(const Entry* const found, must_find(id));
+  std::vector<std::string> messages;
+  std::size_t bytes = 0;
+  for (std::size_t at = from; at < found->messages.size(); ++at) {
+    bytes += found->messages[at].size();
+    if (bytes > bytes_max && !messages.empty()) break;
+    messages.push_back(found->messages[at]);
+  }
+  return messages;
+}
+
 /// A kept run has its place among all others. For the others no kept run is counted, as no other node may claim it.
 Result<std::optional<std::int64_t>> MemoryRows::place(const std::string& id, std::int64_t most) {
   STINT_TRY(const Entry* const found, must_find(id));
@@ -160,7 +173,9 @@ std::vector<Spent> MemoryRows::spent(WallTime since) const {
 
 std::vector<std::pair<RunRow, RunRecord>> MemoryRows::dump(RunNumber after, std::uint32_t most) const {
   std::vector<std::pair<RunRow, RunRecord>> records;
-  for (auto at = runs_.upper_bound(after); at != runs_.end() && records.size() < most; ++at) {
+  std::size_t messages = 0;
+  for (auto at = runs_.upper_bound(after); at != runs_.end() && records.size() < most && messages < kConversationMax;
+       ++at) {
     const Entry& entry = at->second;
     auto& [row, record] = records.emplace_back(entry.row, RunRecord());
     row.run.input = entry.input;
@@ -169,6 +184,8 @@ std::vector<std::pair<RunRow, RunRecord>> MemoryRows::dump(RunNumber after, std:
     std::ranges::sort(record.families, {}, &FamilyUse::head);
     for (const std::int64_t event : entry.events) record.events.push_back(event_of(events_.at(event)));
     record.output = entry.output;
+    record.conversation = entry.messages;
+    for (const std::string& message : entry.messages) messages += message.size();
   }
   return records;
 }

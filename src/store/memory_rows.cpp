@@ -473,6 +473,21 @@ Result<> MemoryRows::add_output(RunNumber run, std::string_view text) {
   return {};
 }
 
+Result<std::optional<std::uint64_t>> MemoryRows::message_end(RunNumber run, std::uint32_t at) {
+  const std::vector<std::string>& messages = runs_.at(run).messages;
+  if (at >= messages.size()) return std::nullopt;
+  std::uint64_t end = 0;
+  for (std::uint32_t i = 0; i <= at; ++i) end += messages[i].size();
+  return end;
+}
+
+Result<> MemoryRows::put_message(RunNumber run, const Message& message, std::uint64_t /*end*/) {
+  std::vector<std::string>& messages = runs_.at(run).messages;
+  messages.resize(message.at);
+  messages.push_back(message.body);
+  return {};
+}
+
 Result<> MemoryRows::put_output(RunNumber run, const Output& output) {
   runs_.at(run).output = output;
   return {};

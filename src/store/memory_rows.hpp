@@ -66,6 +66,8 @@ class MemoryRows final : public Rows {
   Result<Use> used_on(WallTime day) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
   Result<> put_output(RunNumber run, const Output& output) override;
+  Result<std::optional<std::uint64_t>> message_end(RunNumber run, std::uint32_t at) override;
+  Result<> put_message(RunNumber run, const Message& message, std::uint64_t end) override;
   Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) override;
   Result<> forget(RunNumber run) override;
   Result<std::optional<FamilyRow>> family(std::string_view head) override;
@@ -83,6 +85,7 @@ class MemoryRows final : public Rows {
   Result<std::vector<Event>> events(const std::string& id, std::int64_t after, std::uint32_t most);
   Result<FeedPage> feed(const std::string& cursor, std::uint32_t most);
   Result<Output> output(const std::string& id);
+  Result<std::vector<std::string>> messages(const std::string& id, std::uint32_t from, std::size_t bytes_max);
   /// From 1; none if the run is not ready.
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   [[nodiscard]] Stats stats() const;
@@ -102,6 +105,7 @@ class MemoryRows final : public Rows {
     std::vector<std::int64_t> events;  // their numbers, by seq
     std::set<FamilyNumber> families;
     Output output;
+    std::vector<std::string> messages;
   };
   struct Family {
     FamilyRow row;

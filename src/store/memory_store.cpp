@@ -79,6 +79,9 @@ Task<Result<bool>> MemoryStore::note(NodeNumber node, RunNumber run, std::int64_
   co_return ledger_.note(node, run, fence, std::move(cause), std::move(data));
 }
 
+Task<Result<bool>> MemoryStore::put_message(NodeNumber node, RunNumber run, std::int64_t fence, Message message) {
+  co_return ledger_.put_message(node, run, fence, message);
+}
 Task<Result<bool>> MemoryStore::append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) {
   co_return ledger_.append_output(node, run, fence, text);
 }
@@ -136,6 +139,10 @@ Task<Result<std::vector<Why>>> MemoryStore::why(std::string id) {
 }
 
 Task<Result<Output>> MemoryStore::output(std::string id) { co_return rows_.output(id); }
+Task<Result<std::vector<std::string>>> MemoryStore::messages(std::string id, std::uint32_t from,
+                                                             std::size_t bytes_max) {
+  co_return rows_.messages(id, from, bytes_max);
+}
 
 Task<Result<Stats>> MemoryStore::stats() { co_return rows_.stats(); }
 Task<Result<std::vector<QueueState>>> MemoryStore::queues() { co_return rows_.queues(); }

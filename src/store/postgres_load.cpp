@@ -44,6 +44,13 @@ void PostgresLoad::add(const RunRecord& record) {
     family_cost_.emplace_back(family.used.cost_micros);
   }
   for (const Event& event : record.events) add(run.id, event);
+  std::int64_t at = 0, end = 0;
+  for (const std::string& message : record.conversation) {
+    message_ids_.push_back(run.id);
+    message_at_.emplace_back(at++);
+    message_ends_.emplace_back(end += std::ssize(message));
+    message_bodies_.push_back(to_hex(message));
+  }
   const Output& output = record.output;
   add_chunk(run.id, output, 0, output.head);
   add_chunk(run.id, output, output.bytes - output.tail.size(), output.tail);
@@ -65,6 +72,7 @@ Parameters PostgresLoad::parameters() const {
   all.texts(chunk_ids_).numbers(chunk_bytes_).numbers(chunk_at_).texts(chunk_bodies_);
   all.numbers(tokens_).numbers(cost_);
   all.texts(family_ids_).texts(family_heads_).numbers(family_tokens_).numbers(family_cost_);
+  all.texts(message_ids_).numbers(message_at_).numbers(message_ends_).texts(message_bodies_);
   return all;
 }
 

@@ -27,6 +27,8 @@ class PostgresLoad {
   Numbers event_seqs_, event_fences_, event_nodes_, event_at_;
   Texts chunk_ids_, chunk_bodies_;
   Numbers chunk_bytes_, chunk_at_;
+  Texts message_ids_, message_bodies_;
+  Numbers message_at_, message_ends_;
   Texts family_ids_, family_heads_;
   Numbers family_tokens_, family_cost_;
 };

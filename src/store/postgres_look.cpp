@@ -119,6 +119,16 @@ Task<Result<Output>> PostgresStore::output(std::string id) {
   co_return output;
 }
 
+Task<Result<std::vector<std::string>>> PostgresStore::messages(std::string id, std::uint32_t from,
+                                                               std::size_t bytes_max) {
+  Parameters parameters;
+  parameters.text(id).number(std::int64_t{from}).number(static_cast<std::int64_t>(bytes_max));
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::messages, std::move(parameters)));
+  std::vector<std::string> messages;
+  for (int row = 0; row < rows.size(); ++row) messages.push_back(rows.bytes(row, 0));
+  co_return messages;
+}
+
 Task<Result<Stats>> PostgresStore::stats() {
   STINT_CO_TRY(const PostgresRows sums, co_await read(query::sums, {}));
   STINT_CO_TRY(const PostgresRows counts, co_await read(query::counts, {}));

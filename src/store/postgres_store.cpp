@@ -362,6 +362,18 @@ Task<Result<bool>> PostgresStore::append_output(NodeNumber node, RunNumber run, 
   co_return rows.flag(0, 0);
 }
 
+Task<Result<bool>> PostgresStore::put_message(NodeNumber node, RunNumber run, std::int64_t fence, Message message) {
+  Parameters parameters;
+  parameters.number(node).number(run).number(fence).number(std::int64_t{message.at}).bytes(std::move(message.body));
+  parameters.number(std::int64_t{kConversationMax}).number(std::int64_t{kMessagesMax});
+  STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::put_message, std::move(parameters),
+                                                              PostgresClient::Repeat::always, while_leased(node)));
+  const std::string answer = rows.text(0, 0);
+  if (answer == "missing") co_return fail(message_missing(message.at));
+  if (answer == "long") co_return fail(conversation_too_long());
+  co_return answer == "stored";
+}
+
 Task<Result<bool>> PostgresStore::provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) {
   Parameters parameters;
   parameters.number(node).number(run).number(fence);

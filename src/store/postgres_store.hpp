@@ -53,6 +53,7 @@ class PostgresStore final : public Store {
   Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
                           std::string data) override;
   Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) override;
+  Task<Result<bool>> put_message(NodeNumber node, RunNumber run, std::int64_t fence, Message message) override;
   Task<Result<bool>> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) override;
   Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                              Use so_far) override;
@@ -66,6 +67,7 @@ class PostgresStore final : public Store {
   Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) override;
   Task<Result<std::vector<Why>>> why(std::string id) override;
   Task<Result<Output>> output(std::string id) override;
+  Task<Result<std::vector<std::string>>> messages(std::string id, std::uint32_t from, std::size_t bytes_max) override;
   Task<Result<Stats>> stats() override;
   Task<Result<std::vector<QueueState>>> queues() override;
   Task<Result<std::vector<Spent>>> spent(WallTime since) override;
@@ -84,6 +86,8 @@ class PostgresStore final : public Store {
     std::int64_t round = 0;
     int unanswered = 0;  // in this round
   };
+
+  Task<Result<>> cut_at_conversations(std::vector<RunRecord>& records);
 
   PostgresStore(Reactor& reactor, const std::string& url, const PostgresOptions& options)
       : options_(options),

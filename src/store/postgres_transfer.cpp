@@ -42,6 +42,22 @@ Task<Result<std::vector<AgentEntry>>> PostgresStore::agents() {
   co_return agents;
 }
 
+/// Shortens the page so that all conversations of it fit into memory. The first run always stays.
+Task<Result<>> PostgresStore::cut_at_conversations(std::vector<RunRecord>& records) {
+  const auto range = Parameters().number(records.front().run.number).number(records.back().run.number);
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::dump_message_bytes, range));
+  std::int64_t bytes = 0;
+  for (int row = 0; row < rows.size(); ++row) {
+    bytes += rows.number(row, 1);
+    if (bytes <= std::int64_t{kConversationMax}) continue;
+    std::erase_if(records, [&, first = records.front().run.number](const RunRecord& record) {
+      return record.run.number != first && record.run.number >= rows.number(row, 0);
+    });
+    break;
+  }
+  co_return Result<>();
+}
+
 Task<Result<std::vector<RunRecord>>> PostgresStore::dump(RunNumber after, std::uint32_t most) {
   std::vector<RunRecord> records;
   std::map<RunNumber, std::size_t> places;
@@ -60,6 +76,7 @@ Task<Result<std::vector<RunRecord>>> PostgresStore::dump(RunNumber after, std::u
     records.push_back(std::move(record));
   }
   if (records.empty()) co_return records;
+  STINT_CO_CHECK(co_await cut_at_conversations(records));
   const auto range = [&] { return Parameters().number(records.front().run.number).number(records.back().run.number); };
   STINT_CO_TRY(const PostgresRows events, co_await read(query::dump_events, range()));
   for (int row = 0; row < events.size(); ++row) {
@@ -74,6 +91,11 @@ Task<Result<std::vector<RunRecord>>> PostgresStore::dump(RunNumber after, std::u
     if (place == places.end()) continue;
     const Use used{.tokens = families.number(row, 2), .cost_micros = families.number(row, 3)};
     records[place->second].families.push_back({.head = families.text(row, 1), .used = used});
+  }
+  STINT_CO_TRY(const PostgresRows messages, co_await read(query::dump_messages, range()));
+  for (int row = 0; row < messages.size(); ++row) {
+    const auto place = places.find(messages.number(row, 0));
+    if (place != places.end()) records[place->second].conversation.push_back(messages.bytes(row, 1));
   }
   STINT_CO_TRY(const PostgresRows chunks, co_await read(query::dump_output, range()));
   for (int row = 0; row < chunks.size(); ++row) {

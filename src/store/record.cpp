@@ -67,6 +67,11 @@ std::string contradiction(const RunRecord& record) {
   if (record.output.head.size() > kOutputHeadMax || record.output.tail.size() > kOutputTailMax) {
     return "it keeps more output than the bound allows";
   }
+  std::uint64_t messages = 0;
+  for (const std::string& message : record.conversation) messages += message.size();
+  if (messages > kConversationMax || record.conversation.size() > kMessagesMax) {
+    return "its conversation is longer than the bound allows";
+  }
   return in_events(record);
 }
 

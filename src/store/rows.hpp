@@ -202,6 +202,10 @@ class Rows {
   virtual Result<Use> used_on(WallTime day) = 0;
   virtual Result<> add_output(RunNumber run, std::string_view text) = 0;
   virtual Result<> put_output(RunNumber run, const Output& output) = 0;  ///< the run must have none
+  /// How many bytes the run's messages up to and including number `at` have; none: there is no such message.
+  virtual Result<std::optional<std::uint64_t>> message_end(RunNumber run, std::uint32_t at) = 0;
+  /// Adds the message after removing those from its number on. `end`: the value for message_end().
+  virtual Result<> put_message(RunNumber run, const Message& message, std::uint64_t end) = 0;
   virtual Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) = 0;
   /// Deletes the run with everything that belongs to it. A family is deleted with the last of its runs.
   virtual Result<> forget(RunNumber run) = 0;

@@ -186,6 +186,27 @@ Result<Output> SqliteRows::output_of(RunNumber run) {
   return output;
 }
 
+Result<std::vector<std::string>> SqliteRows::messages(const std::string& id, std::uint32_t from,
+                                                      std::size_t bytes_max) {
+  STINT_TRY(const std::optional<RunRow> row, run(id));
+  if (!row) return fail(no_such_run(id));
+  return messages_of(row->run.number, from, bytes_max);
+}
+
+Result<std::vector<std::string>> SqliteRows::messages_of(RunNumber run, std::uint32_t from, std::size_t bytes_max) {
+  Query query(database_, query::messages);
+  query.bind(1, run).bind(2, std::int64_t{from});
+  std::vector<std::string> messages;
+  std::size_t bytes = 0;
+  while (query.next()) {
+    bytes += static_cast<std::size_t>(query.number(0));
+    if (bytes > bytes_max && !messages.empty()) break;
+    messages.push_back(query.text(1));
+  }
+  STINT_CHECK(query.end());
+  return messages;
+}
+
 Result<std::optional<std::int64_t>> SqliteRows::place(const std::string& id, std::int64_t most) {
   STINT_TRY(const std::optional<RunRow> row, run(id));
   if (!row) return fail(no_such_run(id));
@@ -313,6 +334,7 @@ Result<std::vector<std::pair<RunRow, RunRecord>>> SqliteRows::dump(RunNumber aft
   query.bind(1, after).bind(2, std::int64_t{most});
   STINT_TRY(std::vector<RunRow> rows, read_all(query));
   std::vector<std::pair<RunRow, RunRecord>> records;
+  std::size_t messages = 0;
   for (RunRow& read : rows) {
     auto& [row, record] = records.emplace_back(std::move(read), RunRecord());
     Run& run = row.run;
@@ -322,6 +344,9 @@ Result<std::vector<std::pair<RunRow, RunRecord>>> SqliteRows::dump(RunNumber aft
     for (const FamilyRow& family : families) record.families.push_back(family.sum);
     STINT_TRY(record.events, events_of(run, 0, -1));
     STINT_TRY(record.output, output_of(run.number));
+    STINT_TRY(record.conversation, messages_of(run.number, 0, kConversationMax));
+    for (const std::string& message : record.conversation) messages += message.size();
+    if (messages >= kConversationMax) break;
   }
   return records;
 }

@@ -300,6 +300,25 @@ Result<> SqliteRows::add_output(RunNumber run, std::string_view text) {
   return query.bind(1, run).bind(2, kHead).bind(3, end - kTail).run();
 }
 
+Result<std::optional<std::uint64_t>> SqliteRows::message_end(RunNumber run, std::uint32_t at) {
+  Query query(database_, query::message_end);
+  query.bind(1, run).bind(2, std::int64_t{at});
+  std::optional<std::uint64_t> end;
+  if (query.next()) end = static_cast<std::uint64_t>(query.number(0));
+  STINT_CHECK(query.end());
+  return end;
+}
+
+Result<> SqliteRows::put_message(RunNumber run, const Message& message, std::uint64_t end) {
+  {
+    Query query(database_, query::cut_messages);
+    STINT_CHECK(query.bind(1, run).bind(2, std::int64_t{message.at}).run());
+  }
+  Query query(database_, query::add_message);
+  query.bind(1, run).bind(2, std::int64_t{message.at}).bind(3, static_cast<std::int64_t>(end));
+  return query.bind_blob(4, message.body).run();
+}
+
 Result<> SqliteRows::put_output(RunNumber run, const Output& output) {
   const auto chunk = [&](std::uint64_t at, const std::string& body) -> Result<> {
     if (body.empty()) return {};
@@ -324,7 +343,7 @@ Result<std::vector<RunNumber>> SqliteRows::finished_before(WallTime time, std::s
 Result<> SqliteRows::forget(RunNumber run) {
   for (const std::string_view statement :
        {query::forget_run, query::forget_input, query::forget_result, query::forget_output, query::forget_chunks,
-        query::forget_events, query::forget_families, query::leave_families}) {
+        query::forget_messages, query::forget_events, query::forget_families, query::leave_families}) {
     Query query(database_, statement);
     STINT_CHECK(query.bind(1, run).run());
   }

@@ -69,6 +69,8 @@ class SqliteRows final : public Rows {
   Result<Use> used_on(WallTime day) override;
   Result<> add_output(RunNumber run, std::string_view text) override;
   Result<> put_output(RunNumber run, const Output& output) override;
+  Result<std::optional<std::uint64_t>> message_end(RunNumber run, std::uint32_t at) override;
+  Result<> put_message(RunNumber run, const Message& message, std::uint64_t end) override;
   Result<std::vector<RunNumber>> finished_before(WallTime time, std::size_t most) override;
   Result<> forget(RunNumber run) override;
   Result<std::optional<FamilyRow>> family(std::string_view head) override;
@@ -86,6 +88,7 @@ class SqliteRows final : public Rows {
   Result<std::vector<Event>> events(const std::string& id, std::int64_t after, std::uint32_t most);
   Result<FeedPage> feed(const std::string& cursor, std::uint32_t most);
   Result<Output> output(const std::string& id);
+  Result<std::vector<std::string>> messages(const std::string& id, std::uint32_t from, std::size_t bytes_max);
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   Result<Stats> stats();
   Result<std::vector<QueueState>> queues();
@@ -127,6 +130,7 @@ class SqliteRows final : public Rows {
   Result<std::vector<Event>> events_of(const Run& run, std::int64_t after, std::int64_t most);
   Result<bool> are_few(const std::vector<domain::RunState>& states);
   Result<Output> output_of(RunNumber run);
+  Result<std::vector<std::string>> messages_of(RunNumber run, std::uint32_t from, std::size_t bytes_max);
 
   Result<> write_spent();
   Result<> write_events(std::size_t from, std::size_t count);

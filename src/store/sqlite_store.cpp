@@ -242,6 +242,11 @@ Task<Result<bool>> SqliteStore::note(NodeNumber node, RunNumber run, std::int64_
   });
 }
 
+Task<Result<bool>> SqliteStore::put_message(NodeNumber node, RunNumber run, std::int64_t fence, Message message) {
+  return write(
+      [=, message = std::move(message)](Ledger& ledger) { return ledger.put_message(node, run, fence, message); });
+}
+
 Task<Result<bool>> SqliteStore::append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) {
   return write([node, run, fence, text = std::move(text)](Ledger& ledger) {
     return ledger.append_output(node, run, fence, text);
@@ -353,6 +358,12 @@ Task<Result<std::vector<Why>>> SqliteStore::why(std::string id) {
     STINT_TRY(const auto place, reader.rows.place(id, kPlaceMax));
     return reader.ledger.why(id, place);
   });
+}
+
+Task<Result<std::vector<std::string>>> SqliteStore::messages(std::string id, std::uint32_t from,
+                                                             std::size_t bytes_max) {
+  return read(
+      [id = std::move(id), from, bytes_max](Reader& reader) { return reader.rows.messages(id, from, bytes_max); });
 }
 
 Task<Result<Output>> SqliteStore::output(std::string id) {

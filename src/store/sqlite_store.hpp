@@ -55,6 +55,7 @@ class SqliteStore final : public Store {
   Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
                           std::string data) override;
   Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) override;
+  Task<Result<bool>> put_message(NodeNumber node, RunNumber run, std::int64_t fence, Message message) override;
   Task<Result<bool>> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) override;
   Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                              Use so_far) override;
@@ -68,6 +69,7 @@ class SqliteStore final : public Store {
   Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) override;
   Task<Result<std::vector<Why>>> why(std::string id) override;
   Task<Result<Output>> output(std::string id) override;
+  Task<Result<std::vector<std::string>>> messages(std::string id, std::uint32_t from, std::size_t bytes_max) override;
   Task<Result<Stats>> stats() override;
   Task<Result<std::vector<QueueState>>> queues() override;
   Task<Result<std::vector<Spent>>> spent(WallTime since) override;

@@ -252,6 +252,16 @@ struct Output {
 };
 inline constexpr std::size_t kOutputHeadMax = 64 << 10, kOutputTailMax = 192 << 10;
 
+/// One message of a conversation that a driver keeps in the store. The store does not interpret it.
+struct Message {
+  std::uint32_t at = 0;  ///< from 0
+  std::string body;
+};
+/// Twice the largest request that a provider accepts (32 MB): no model can read a longer conversation.
+inline constexpr std::size_t kConversationMax = 64 << 20;
+inline constexpr std::uint32_t kMessagesMax = 100'000;
+inline constexpr std::size_t kMessagesPageMax = 4 << 20;  ///< of a read by a driver
+
 /// A run with everything that belongs to it, in the form in which stores exchange it.
 struct RunRecord {
   Run run;                ///< complete; its number is that of the source store
@@ -262,6 +272,7 @@ struct RunRecord {
   std::vector<FamilyUse> families;  ///< the families it belongs to, by head
   std::vector<Event> events;        ///< all of them, by seq
   Output output;
+  std::vector<std::string> conversation;  ///< its messages, in order
 };
 
 class Store {
@@ -328,6 +339,10 @@ class Store {
   virtual Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
                                   std::string data) = 0;
   virtual Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) = 0;
+  /// Sets message `at` of the run's conversation and removes all later ones, so that a driver appends with the next
+  /// number, and shortens with an earlier one. May be repeated. Fails with Errc::invalid if an earlier message is
+  /// missing, and with Errc::exhausted above kConversationMax or kMessagesMax. False: stale.
+  virtual Task<Result<bool>> put_message(NodeNumber node, RunNumber run, std::int64_t fence, Message message) = 0;
   /// The provider answers the run: limits that are probed after a pause admit more runs, as after a success. Call it
   /// once per attempt: a second call widens again. False: stale.
   virtual Task<Result<bool>> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) = 0;
@@ -354,6 +369,10 @@ class Store {
   virtual Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;
   virtual Task<Result<std::vector<Why>>> why(std::string id) = 0;
   virtual Task<Result<Output>> output(std::string id) = 0;
+  /// The messages of the run's conversation from number `from` on, in order: as many as `bytes_max` allows, but at
+  /// least one if there is one. Kept as long as the run.
+  virtual Task<Result<std::vector<std::string>>> messages(std::string id, std::uint32_t from,
+                                                          std::size_t bytes_max) = 0;
   virtual Task<Result<Stats>> stats() = 0;
   virtual Task<Result<std::vector<QueueState>>> queues() = 0;  ///< of all agents, by name
   /// From the day of `since` on, by day and agent. Survives prune(); not transferred to another store.
@@ -367,7 +386,8 @@ class Store {
 
   // Transfer between stores: transfer.hpp.
   virtual Task<Result<std::vector<AgentEntry>>> agents() = 0;  ///< by name
-  /// In the order of submission; only those with a number higher than `after`.
+  /// In the order of submission; only those with a number higher than `after`. Fewer than `most` if their
+  /// conversations have more than kConversationMax bytes together; none: there are no more.
   virtual Task<Result<std::vector<RunRecord>>> dump(RunNumber after, std::uint32_t most) = 0;
   /// Adds the records of dump(); runs that exist here stay as they are. Returns how many were added. Bounds of queues
   /// do not apply, as the runs were accepted before. Conflict: a run is running, or its key is taken; repeat without

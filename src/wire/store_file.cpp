@@ -279,6 +279,12 @@ Result<StoreFileLine> parse_run(const json::object& object) {
   if (run.deadline || record.budget_until) {
     run.expires_at = std::min(run.deadline.value_or(WallTime::max()), record.budget_until.value_or(WallTime::max()));
   }
+  for (const json::value& value : members.list("conversation")) {
+    if (!value.is_object()) return fail(Errc::invalid, "an item of 'conversation' is not an object");
+    Members message(value.get_object());
+    record.conversation.push_back(message.bytes("body"));
+    if (!message.wrong().empty()) return fail(Errc::invalid, "a message of the conversation: " + message.wrong());
+  }
   for (const json::value& value : members.list("families")) {
     STINT_TRY(store::FamilyUse family, parse_family(value));
     record.families.push_back(std::move(family));
@@ -360,6 +366,11 @@ std::string to_json(const RunRecord& record) {
   put(object, "output_bytes", static_cast<std::int64_t>(record.output.bytes));
   put_bytes(object, "head", record.output.head);
   put_bytes(object, "tail", record.output.tail);
+  json::array conversation;
+  for (const std::string& message : record.conversation) {
+    put_bytes(conversation.emplace_back(json::object()).get_object(), "body", message);
+  }
+  if (!conversation.empty()) object["conversation"] = std::move(conversation);
   json::array families;
   for (const store::FamilyUse& family : record.families) {
     json::object& each = families.emplace_back(json::object{{"head", family.head}}).get_object();

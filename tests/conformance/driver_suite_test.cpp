@@ -43,6 +43,15 @@ class RecordingContext final : public domain::WorkContext {
     --unknown;
     co_return Result<>();
   }
+  Task<Result<>> keep_message(std::uint32_t at, std::string body) override {
+    if (at > kept.size()) co_return fail(Errc::invalid, "the message before it is missing");
+    kept.resize(at);
+    kept.push_back(std::move(body));
+    co_return Result<>();
+  }
+  Task<Result<std::vector<std::string>>> messages(std::uint32_t from) override {
+    co_return std::vector(kept.begin() + std::min<std::ptrdiff_t>(from, std::ssize(kept)), kept.end());
+  }
   Task<Result<Permit>> acquire(std::string limit, std::uint32_t weight) override {
     EXPECT_FALSE(limit.empty());
     return take(*this, weight);
@@ -62,6 +71,7 @@ class RecordingContext final : public domain::WorkContext {
   std::string text;
   std::vector<domain::WorkUpdate> others;
   std::size_t count = 0, longest = 0;
+  std::vector<std::string> kept;  ///< messages of the conversation
   int unknown = 0;
   bool over = false, refuses_effects = false;
   std::function<void(const domain::WorkUpdate&)> on_update;
@@ -429,6 +439,26 @@ TEST_P(DriverSuite, a_conversation_is_published_and_part_of_the_outcome) {
     if (update.kind == Kind::conversation) last = update.text;
   }
   EXPECT_EQ(last, report.outcome.conversation);
+}
+
+TEST_P(DriverSuite, a_conversation_in_the_store_is_continued_after_its_last_message) {
+  if (!abilities().keeps_messages) GTEST_SKIP() << "its agent keeps the conversation";
+  begin(Scenario::uses_tool);
+  ASSERT_TRUE(run());
+  const std::vector<std::string> whole = context_.kept;
+  ASSERT_GE(whole.size(), 2U);
+  const std::string last = whole.back();
+  context_.kept.pop_back();  // as if the node had died before the last message was stored
+  context_.over = false;
+  context_.others.clear();
+  domain::WorkOrder order = subject_->order(Scenario::uses_tool);
+  order.conversation = order.spec.invocation.conversation = "11111111-0000-4000-8000-000000000001";
+  begin(std::move(order));
+  const auto continued = run();
+  ASSERT_TRUE(continued && *continued);
+  EXPECT_EQ((**continued)->outcome.text, last);
+  EXPECT_EQ(context_.kept, whole);
+  EXPECT_EQ(context_.count_of(Kind::tool), 0U) << "the tool was called before";
 }
 
 TEST_P(DriverSuite, a_chosen_conversation_that_never_began_is_distinguished_from_a_failure) {

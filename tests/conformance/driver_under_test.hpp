@@ -31,6 +31,7 @@ inline constexpr std::size_t kFloodBytes = 3U << 20;
 struct Abilities {
   bool conversations = false;         ///< names a conversation, and continues one
   bool chooses_conversation = false;  ///< its id can be chosen before the attempt begins
+  bool keeps_messages = false;        ///< keeps its conversation in the store, message by message
   bool usage = false;                 ///< reports tokens
   bool tools = false;                 ///< reports tools, and refused ones
   bool marks_effects = false;         ///< announces calls whose effects must not be repeated

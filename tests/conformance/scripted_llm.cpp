@@ -28,8 +28,18 @@ class ScriptedLlm::Conversation final : public domain::Work {
                             : !order_.new_conversation.empty() ? order_.new_conversation
                                                                : "scripted:" + order_.mark();
     publish(Kind::conversation, outcome_.conversation);
-    for (const ModelTurn& turn : script_) {
-      if (!co_await take_turn(turn)) break;
+    // The messages that the model has said before: those turns are over, and are not taken again.
+    std::size_t taken = 0;
+    if (!given.empty()) {
+      const Result<std::size_t> known = co_await count_messages();
+      if (!known) fail_with(OutcomeKind::agent_error, known.error().describe());
+      taken = known.value_or(script_.size());
+    }
+    for (; taken < script_.size(); ++taken) {
+      if (!co_await take_turn(script_[taken])) break;
+      const Result<> kept = co_await context_.keep_message(static_cast<std::uint32_t>(taken), outcome_.text);
+      if (!kept && !ended_) fail_with(OutcomeKind::agent_error, kept.error().describe());
+      if (!kept) break;
     }
     co_return report();
   }
@@ -57,6 +67,14 @@ class ScriptedLlm::Conversation final : public domain::Work {
     Stream& operator=(const Stream&) = delete;
   };
 
+  Task<Result<std::size_t>> count_messages() {
+    std::size_t found = 0;
+    while (true) {
+      STINT_CO_TRY(const auto page, co_await context_.messages(static_cast<std::uint32_t>(found)));
+      if (page.empty()) co_return found;
+      found += page.size();
+    }
+  }
   /// Returns false if it was the last turn.
   Task<bool> take_turn(const ModelTurn& turn) {
     const Result<Permit> permit = co_await context_.acquire("model", 1);
@@ -210,6 +228,7 @@ class ScriptedSubject final : public DriverUnderTest {
   [[nodiscard]] Abilities abilities() const override {
     return {.conversations = true,
             .chooses_conversation = true,
+            .keeps_messages = true,
             .usage = true,
             .tools = true,
             .marks_effects = true,

@@ -112,6 +112,7 @@ class SimWork final : public domain::Work {
     const bool talks = agent.on_crash != domain::OnCrash::doubt;
     const std::string conversation = talks ? "c-" + order_.run : std::string();
     if (talks) publish(domain::WorkUpdate::Kind::conversation, conversation);
+    if (talks && !over()) co_await race(converse(), hear(work_->end));
     const Duration before_effects = world_.up_to(world_.chance(0.1) ? 60s : 4s);
     co_await work_for(before_effects);
     if (!over()) {
@@ -162,6 +163,30 @@ class SimWork final : public domain::Work {
       update.kind = domain::WorkUpdate::Kind::usage;
       update.usage = usage_;
       context_.publish(update);
+    }
+  }
+  /// Reads what the attempt continues from, checks it, and appends some messages; sometimes shortens it first.
+  Task<> converse() {
+    std::vector<std::string> found;
+    while (true) {
+      const auto page = co_await context_.messages(static_cast<std::uint32_t>(found.size()));
+      if (!page) co_return;
+      if (page->empty()) break;
+      found.insert(found.end(), page->begin(), page->end());
+    }
+    KeptMessages& kept = world_.story(order_.run).kept;
+    if (order_.fence < kept.fence) co_return;  // a later attempt writes already: this one is fenced
+    if (found != kept.sure && found != kept.maybe) {
+      world_.find_fault(order_.run + ": messages of its conversation are missing or changed");
+    }
+    kept = {.sure = found, .maybe = found, .fence = order_.fence};
+    std::size_t at = order_.conversation.empty() || world_.chance(0.1) ? 0 : found.size();
+    for (std::uint64_t more = world_.random()() % 4; more > 0 && !over(); --more, ++at) {
+      std::string body = world_.some_text(order_.mark() + " says " + std::to_string(at));
+      kept.begin_write(at, body);
+      const Result<> stored = co_await context_.keep_message(static_cast<std::uint32_t>(at), std::move(body));
+      if (!stored || kept.fence != order_.fence) co_return;
+      kept.sure = kept.maybe;
     }
   }
   void publish(domain::WorkUpdate::Kind kind, std::string text) {

@@ -111,6 +111,13 @@ class ShakyStore final : public store::Store {
     const Final final = is_poison(text) ? Final::must : Final::may;
     return pass(behind_.append_output(node, run, fence, std::move(text)), final);
   }
+  Task<Result<bool>> put_message(NodeNumber node, RunNumber run, std::int64_t fence, store::Message message) override {
+    const Final final = is_poison(message.body) ? Final::must : Final::may;
+    return pass(behind_.put_message(node, run, fence, std::move(message)), final);
+  }
+  Task<Result<std::vector<std::string>>> messages(std::string id, std::uint32_t from, std::size_t bytes_max) override {
+    return pass(behind_.messages(std::move(id), from, bytes_max));
+  }
   Task<Result<bool>> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) override {
     return pass(behind_.provider_answered(node, run, fence), Final::may);
   }

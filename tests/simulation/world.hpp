@@ -64,10 +64,25 @@ struct LiveWork {
   Notification end;
 };
 
+/// What a run's conversation in the store must contain: the messages that were stored for sure, and one more write that
+/// may have taken effect.
+struct KeptMessages {
+  using Messages = std::vector<std::string>;
+  Messages sure;
+  Messages maybe;          ///< with the write that has no answer yet; the same as `sure`: there is none
+  std::int64_t fence = 0;  ///< of the attempt that writes
+
+  void begin_write(std::size_t at, const std::string& body) {
+    maybe = Messages(sure.begin(), sure.begin() + static_cast<std::ptrdiff_t>(at));
+    maybe.push_back(body);
+  }
+};
+
 /// What the auditor knows of a run independently of the store.
 struct RunStory {
   std::string agent, session;
   std::int64_t fence = 0;
+  KeptMessages kept;
   bool unclean = false;  ///< the last attempt may have had effects, and its end was not seen
   bool person_says_again = false;
   Duration budget{};

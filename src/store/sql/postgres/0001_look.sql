@@ -105,6 +105,15 @@ DECLARE v_run bigint := must_find(p_id); BEGIN
       string_agg(c.body, '' ORDER BY c.at) FILTER (WHERE c.at >= p_head_max)
     FROM output_chunk c WHERE c.run_id = v_run; END $$;
 
+-- As many messages as p_bytes_max allows, but at least one.
+CREATE FUNCTION messages(p_id text, p_from bigint, p_bytes_max bigint) RETURNS TABLE (body bytea)
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+#variable_conflict use_column
+DECLARE v_run bigint := must_find(p_id);
+  v_before bigint := coalesce((SELECT m.ends FROM message m WHERE m.run_id = v_run AND m.at = p_from - 1), 0); BEGIN
+  RETURN QUERY SELECT m.body FROM message m WHERE m.run_id = v_run AND m.at >= p_from
+    AND (m.at = p_from OR m.ends - v_before <= p_bytes_max) ORDER BY m.at; END $$;
+
 CREATE FUNCTION used(p_heads text[]) RETURNS TABLE (head text, tokens bigint, cost_micros bigint)
 LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
   SELECT h.head, coalesce(d.tokens, f.tokens, r.tokens, 0), coalesce(d.cost_micros, f.cost_micros, r.cost_micros, 0)

@@ -213,3 +213,19 @@ DECLARE v_at bigint; v_end bigint; v_head int; v_tail int; BEGIN
       (v_end - v_tail, substring(p_text FROM length(p_text) - v_tail + 1))) c (at, body) WHERE length(c.body) > 0;
   DELETE FROM output_chunk c WHERE c.run_id = p_run AND c.at >= p_head_max AND c.at + length(c.body) <= v_end - p_tail_max;
   RETURN true; END $$;
+
+-- Returns stale, stored, missing (an earlier message) or long.
+CREATE FUNCTION put_message(p_node bigint, p_run bigint, p_fence bigint, p_at bigint, p_body bytea, p_bytes_max bigint,
+  p_messages_max bigint)
+RETURNS text LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_before bigint := 0; BEGIN
+  PERFORM FROM run r WHERE r.run_id = p_run AND owns(r, p_node, p_fence) FOR SHARE;
+  IF NOT FOUND THEN RETURN 'stale'; END IF;
+  IF p_at > 0 THEN
+    SELECT ends INTO v_before FROM message WHERE run_id = p_run AND at = p_at - 1;
+    IF NOT FOUND THEN RETURN 'missing'; END IF;
+  END IF;
+  IF v_before + length(p_body) > p_bytes_max OR p_at >= p_messages_max THEN RETURN 'long'; END IF;
+  DELETE FROM message WHERE run_id = p_run AND at >= p_at;
+  INSERT INTO message (run_id, at, ends, body) VALUES (p_run, p_at, v_before + length(p_body), p_body);
+  RETURN 'stored'; END $$;

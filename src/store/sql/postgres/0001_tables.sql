@@ -118,6 +118,8 @@ CREATE TABLE run_input (run_id bigint PRIMARY KEY, body text NOT NULL);
 CREATE TABLE run_result (run_id bigint PRIMARY KEY, body text NOT NULL);
 CREATE TABLE output (run_id bigint PRIMARY KEY, bytes bigint NOT NULL, last_word bigint) WITH (fillfactor = 50);
 CREATE TABLE output_chunk (run_id bigint NOT NULL, at bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (run_id, at));
+-- The conversations that drivers keep here. `ends`: the bytes of all messages up to this one.
+CREATE TABLE message (run_id bigint NOT NULL, at bigint NOT NULL, ends bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (run_id, at));
 
 -- What attempts used, by day in UTC and agent: the rows of a day are its sum. Each node has its own rows, so that no settle waits for
 -- another's; old rows are merged into one of node 0: see prune().

@@ -23,6 +23,7 @@ DECLARE v_before timestamptz := later(clock(), -p_age_ms); v_runs bigint[]; v_se
   DELETE FROM run_result WHERE run_id = ANY (v_runs);
   DELETE FROM output WHERE run_id = ANY (v_runs);
   DELETE FROM output_chunk WHERE run_id = ANY (v_runs);
+  DELETE FROM message WHERE run_id = ANY (v_runs);
   DELETE FROM event WHERE run_id = ANY (v_runs);
   WITH gone AS (DELETE FROM family_run WHERE run_id = ANY (v_runs) RETURNING family_id)
   DELETE FROM family f USING gone WHERE f.family_id = gone.family_id
@@ -86,6 +87,12 @@ LANGUAGE plpgsql AS $$ BEGIN
   INSERT INTO output_chunk (run_id, at, body) SELECT m.run_id, u.at, decode(u.body, 'hex')
     FROM unnest(o_ids, o_at, o_bodies) u (id, at, body) JOIN run_name m ON m.public_id = u.id WHERE m.run_id = ANY (p_runs); END $$;
 
+CREATE FUNCTION load_messages(p_runs bigint[], m_ids text[], m_at bigint[], m_ends bigint[], m_bodies text[]) RETURNS void
+LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO message (run_id, at, ends, body) SELECT m.run_id, u.at, u.ends, decode(u.body, 'hex')
+    FROM unnest(m_ids, m_at, m_ends, m_bodies) u (id, at, ends, body) JOIN run_name m ON m.public_id = u.id
+    WHERE m.run_id = ANY (p_runs); END $$;
+
 -- The whole sum of a family comes with the first of its runs; the others only join.
 CREATE FUNCTION load_families(p_runs bigint[], f_ids text[], f_heads text[], f_tokens bigint[], f_cost_micros bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$ BEGIN
@@ -105,7 +112,8 @@ CREATE FUNCTION load(p_ids text[], p_agents text[], p_sessions text[], p_parents
   e_ids text[], e_seqs bigint[], e_fences bigint[], e_nodes bigint[], e_causes text[], e_states text[], e_holds text[],
   e_errors text[], e_data text[], e_at_ms bigint[],
   o_ids text[], o_bytes bigint[], o_at bigint[], o_bodies text[], p_tokens bigint[],
-  p_cost_micros bigint[], f_ids text[], f_heads text[], f_tokens bigint[], f_cost_micros bigint[]) RETURNS bigint
+  p_cost_micros bigint[], f_ids text[], f_heads text[], f_tokens bigint[], f_cost_micros bigint[],
+  m_ids text[], m_at bigint[], m_ends bigint[], m_bodies text[]) RETURNS bigint
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE v_keys text[]; v_sessions bigint[]; v_added bigint; v_runs bigint[]; t timestamptz;
@@ -147,6 +155,7 @@ DECLARE v_keys text[]; v_sessions bigint[]; v_added bigint; v_runs bigint[]; t t
     JOIN run_name m ON m.public_id = u.id WHERE u.body <> '' AND m.run_id = ANY (v_runs);
   PERFORM load_events(v_runs, v_ahead, e_ids, e_seqs, e_fences, e_nodes, e_causes, e_states, e_holds, e_errors, e_data, e_at_ms);
   PERFORM load_output(v_runs, o_ids, o_bytes, o_at, o_bodies);
+  PERFORM load_messages(v_runs, m_ids, m_at, m_ends, m_bodies);
   PERFORM load_families(v_runs, f_ids, f_heads, f_tokens, f_cost_micros);
   -- Behind a session that was here already.
   UPDATE run u SET hold = 'session', cause = 'loaded', changed_at = t, seq = u.seq + 1,

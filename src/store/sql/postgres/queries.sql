@@ -76,6 +76,8 @@ SELECT stint_v1.mark($1, $2, $3, $4)
 SELECT stint_v1.note($1, $2, $3, $4, $5, $6)
 -- name: append_output
 SELECT stint_v1.append_output($1, $2, $3, $4, $5, $6, $7)
+-- name: put_message
+SELECT stint_v1.put_message($1, $2, $3, $4, $5, $6, $7)
 
 -- name: provider_answered
 SELECT stint_v1.provider_answered($1, $2, $3)
@@ -127,6 +129,8 @@ SELECT * FROM stint_v1.feed($1, $2, $3)
 SELECT xid::text::bigint - 1, 9223372036854775807 FROM pg_snapshot_xmin(pg_current_snapshot()) xid
 -- name: why
 SELECT * FROM stint_v1.why(stint_v1.expect($4::bigint, $1::text), $2, $3)
+-- name: messages
+SELECT * FROM stint_v1.messages($1, $2, $3)
 -- name: output
 SELECT * FROM stint_v1.output($1, $2)
 -- name: spent
@@ -160,13 +164,17 @@ SELECT * FROM stint_v1.told WHERE run_id BETWEEN $1 AND $2 ORDER BY run_id, seq
 -- name: dump_output
 SELECT c.run_id, o.bytes, c.at, c.body FROM stint.output_chunk c JOIN stint.output o USING (run_id)
 WHERE c.run_id BETWEEN $1 AND $2 ORDER BY c.run_id, c.at
+-- name: dump_message_bytes
+SELECT run_id, max(ends) FROM stint.message WHERE run_id BETWEEN $1 AND $2 GROUP BY run_id ORDER BY run_id
+-- name: dump_messages
+SELECT run_id, body FROM stint.message WHERE run_id BETWEEN $1 AND $2 ORDER BY run_id, at
 -- name: dump_families
 SELECT m.run_id, f.head, f.tokens, f.cost_micros FROM stint.family_run m JOIN stint.family f USING (family_id)
 WHERE m.run_id BETWEEN $1 AND $2 ORDER BY m.run_id, f.head
 -- name: load
 SELECT stint_v1.load($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,
   $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48,
-  $49)
+  $49, $50, $51, $52, $53)
 -- name: wrong_indexes
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE c.relnamespace = 'stint'::regnamespace AND NOT (i.indisvalid AND i.indisready) ORDER BY c.relname

@@ -97,6 +97,8 @@ CREATE TABLE run_input (run_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
 CREATE TABLE run_result (run_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
 CREATE TABLE output (run_id INTEGER PRIMARY KEY, bytes INT NOT NULL) STRICT;
 CREATE TABLE output_chunk (run_id INT NOT NULL, at INT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run_id, at)) STRICT;
+-- The conversations that drivers keep here. `ends`: the bytes of all messages up to this one.
+CREATE TABLE message (run_id INT NOT NULL, at INT NOT NULL, ends INT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run_id, at)) STRICT;
 
 -- What attempts used, by agent and day in UTC: the rows of a day are its sum.
 CREATE TABLE spent (

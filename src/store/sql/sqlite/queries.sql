@@ -228,6 +228,15 @@ DELETE FROM output_chunk WHERE run_id = ?1 AND at >= ?2 AND at + length(body) <=
 -- name: chunks
 SELECT at, body FROM output_chunk WHERE run_id = ?1 ORDER BY at;
 
+-- name: message_end
+SELECT ends FROM message WHERE run_id = ?1 AND at = ?2;
+-- name: cut_messages
+DELETE FROM message WHERE run_id = ?1 AND at >= ?2;
+-- name: add_message
+INSERT INTO message (run_id, at, ends, body) VALUES (?1, ?2, ?3, ?4);
+-- name: messages
+SELECT length(body), body FROM message WHERE run_id = ?1 AND at >= ?2 ORDER BY at;
+
 -- name: finished_before
 SELECT run_id FROM run WHERE finished_at < ?1 AND finished_at IS NOT NULL ORDER BY finished_at LIMIT ?2;
 -- name: forget_run
@@ -240,6 +249,8 @@ DELETE FROM run_result WHERE run_id = ?1;
 DELETE FROM output WHERE run_id = ?1;
 -- name: forget_chunks
 DELETE FROM output_chunk WHERE run_id = ?1;
+-- name: forget_messages
+DELETE FROM message WHERE run_id = ?1;
 -- name: forget_events
 DELETE FROM event WHERE run_id = ?1 AND run_id IS NOT NULL;
 

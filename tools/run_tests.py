@@ -136,6 +136,13 @@ def write(build, found):
     (build / "tests.times").write_text("".join(f"{seconds:.1f} {name}\n" for name, _, seconds in slowest), encoding="utf-8")
 
 
+def end_by(number, _):
+    """A run that is ended from outside says so: it may have no terminal, and a shell above it that ends by the same signal says nothing."""
+    print(f"run_tests.py: ended by {signal.Signals(number).name}", file=sys.stderr, flush=True)
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=pathlib.Path)
@@ -149,6 +156,8 @@ def main():
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):  # nohup and background jobs ignore them, which tests would inherit
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, end_by)
     for name in ("tests.counts", "tests.times"):
         (build / name).unlink(missing_ok=True)
     chosen = None

@@ -3,10 +3,12 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 import xml.etree.ElementTree
 
@@ -124,6 +126,25 @@ class Report(unittest.TestCase):
             self.assertTrue(run_tests.NOISE.search(line), line)
         for line in (" 3/148 Test  #3: domain ...................***Failed    0.10 sec", "--- failed: domain.Address.reads", "The following tests FAILED:"):
             self.assertFalse(run_tests.NOISE.search(line), line)
+
+
+class Ended(unittest.TestCase):
+    def test_a_run_that_a_signal_ends_says_so(self):
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            with self.subTest(number=number), tempfile.TemporaryDirectory() as name:
+                folder = pathlib.Path(name)
+                (folder / "CTestTestfile.cmake").write_text(f'add_test(sleeps sh -c "echo >{folder}/begun; sleep 60")\n', encoding="utf-8")
+                process = subprocess.Popen([sys.executable, "-B", run_tests.__file__, folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                           start_new_session=True)
+                end = time.monotonic() + 30
+                while not (folder / "begun").exists():
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.01)
+                process.send_signal(number)
+                self.assertEqual(process.stderr.read(), f"run_tests.py: ended by {number.name}\n")
+                os.killpg(process.pid, signal.SIGKILL)  # ctest; before its leader is reaped
+                self.assertEqual(process.wait(30), -number)
+                process.stderr.close()
 
 
 if __name__ == "__main__":

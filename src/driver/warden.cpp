@@ -4,6 +4,11 @@
 //    close-on-exec. So the command gets only the descriptors that it was meant to have, and a connection or a port is
 //    free as soon as its owner closes it.
 // 3. The warden has the mark in its own environment, so every process between fork and exec has it, too.
+// 4. Ctrl-C and Ctrl-Z are for Stint and for the command of `with`, which stays in the caller's process group. The
+//    warden leaves that group before the command begins, and its session as well. A parent in another group of the same
+//    session would tie the caller's group to the session; if that is its only tie (cron, a container, `setsid`), the
+//    end of the command would orphan the group, and the kernel would send SIGHUP to all of it if one process is
+//    stopped.
 #include "driver/warden.hpp"
 
 #include "driver/ladder.hpp"
@@ -67,25 +72,40 @@ struct Start {
   pid_t pid = 0;
   int error = 0;
 };
+
+/// In the child: waits until the warden has left the session, then executes. Writes an errno to `warden` if that fails.
+[[noreturn]] void execute(std::vector<char*>& argv, const WardenPlan& plan, const sigset_t& mask, int warden) {
+  char go = 0;
+  if (plan.own_group) {
+    ::setpgid(0, 0);
+  } else if (::read(warden, &go, 1) != 1) {
+    ::_exit(127);  // the warden was killed
+  }
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  os::set_descriptor_limit(plan.descriptors);
+  ::execvp(argv[0], argv.data());
+  (void)!::write(warden, &errno, sizeof errno);
+  ::_exit(127);
+}
+
 /// Forks and executes: safe because the warden has one thread, and the child starts inside its cgroup.
-Start start_command(std::vector<char*>& argv, const WardenPlan& plan, pid_t group, const sigset_t& mask) {
-  int trouble[2];
-  if (::pipe2(trouble, O_CLOEXEC) != 0) return {0, errno};
-  const os::Fd read_end(trouble[0]);
-  os::Fd write_end(trouble[1]);
+Start start_command(std::vector<char*>& argv, const WardenPlan& plan, const sigset_t& mask) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return {0, errno};
+  os::Fd ours(ends[0]), theirs(ends[1]);
   const pid_t pid = os::fork_into_cgroup(plan.cgroup);
   if (pid < 0) return {0, errno};
   if (pid == 0) {
-    ::setpgid(0, group);
-    ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-    os::set_descriptor_limit(plan.descriptors);
-    ::execvp(argv[0], argv.data());
-    (void)!::write(write_end.get(), &errno, sizeof errno);
-    ::_exit(127);
+    ours.reset();  // or the child's read would not end if the warden is killed
+    execute(argv, plan, mask, theirs.get());
   }
-  write_end.reset();
+  theirs.reset();
+  if (!plan.own_group) {
+    os::leave_session();
+    (void)::send(ours.get(), "", 1, MSG_NOSIGNAL);
+  }
   int error = 0;
-  if (::read(read_end.get(), &error, sizeof error) != sizeof error) return {pid, 0};
+  if (::read(ours.get(), &error, sizeof error) != sizeof error) return {pid, 0};
   os::blocking_reap(pid);
   return {0, error};
 }
@@ -104,13 +124,10 @@ class Warden {
     sigset_t mask;
     const os::Fd signals = watch_signals(mask);
     os::become_subreaper();
-    // Ctrl-C and Ctrl-Z are for Stint and for the command, which stays in the caller's foreground group; the warden
-    // leaves that group.
-    const pid_t group = plan_.own_group ? 0 : ::getpgrp();
-    ::setpgid(0, 0);
+    if (plan_.own_group) ::setpgid(0, 0);
     pollfd orphaned = {control_.get(), 0, 0};  // if Stint died meanwhile, nothing is started any more
     if (::poll(&orphaned, 1, 0) == 1 || ended_.start_errno != 0) return finish();
-    const Start command = start_command(argv, plan_, group, mask);
+    const Start command = start_command(argv, plan_, mask);
     ended_.start_errno = command.error;
     close_streams();
     lease_end_ = Clock::now() + plan_.lease;

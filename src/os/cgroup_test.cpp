@@ -52,7 +52,7 @@ class CgroupTest : public testing::Test {
     ::_exit(127);
   }
   void end() {
-    if (pid_ == 0) return;
+    if (pid_ <= 0) return;  // -1, if there was no process, would mean all
     ::kill(pid_, SIGKILL);
     blocking_reap(std::exchange(pid_, 0));
   }

@@ -32,6 +32,7 @@ TEST(LivingFile, of_a_killed_process_reads_as_none) {
   int told[2];
   ASSERT_EQ(::pipe(told), 0);
   const pid_t writer = ::fork();
+  ASSERT_GE(writer, 0);
   if (writer == 0) {
     const auto file = LivingFile::blocking_write(folder / "x.json", "hello");
     (void)!::write(told[1], "x", 1);

@@ -274,6 +274,11 @@ bool become_subreaper() noexcept {
   return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
+void leave_session() noexcept {
+  ::setsid();
+  ::prctl(PR_SET_PDEATHSIG, SIGCONT);  // within a session the kernel does it: the parent's end orphans its group
+}
+
 Reaped reap_all(pid_t watched) noexcept {
   Reaped result;
   while (true) {

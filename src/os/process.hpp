@@ -81,6 +81,9 @@ void signal_all(const std::vector<Process>& processes, int signal) noexcept;
 /// Makes this process the parent of every orphan below it. Also stops ignoring SIGCHLD, which it may have inherited:
 /// the kernel would then reap by itself, and wait(2) would prove nothing.
 bool become_subreaper() noexcept;
+/// Moves this process into a new session, without a terminal. It must not lead a process group. If it is stopped when
+/// the thread that forked it ends, it is continued.
+void leave_session() noexcept;
 /// The result of wait(2) for own children. `status` is set when `watched` is among the reaped.
 struct Reaped {
   bool any_left = false;  ///< children are alive; false proves that a subreaper has no descendant

@@ -154,7 +154,9 @@ Result<> PostgresServer::blocking_start_again() {
 void PostgresServer::blocking_kill() {
   if (pid_ == 0) return;
   ::kill(pid_, SIGSTOP);  // stops it from forking while its children are counted
-  ::waitpid(pid_, nullptr, WUNTRACED);
+  siginfo_t about{};
+  // Not reaped, if it had ended: the pid that is signalled below stays its own.
+  ::waitid(P_PID, static_cast<id_t>(pid_), &about, WSTOPPED | WEXITED | WNOWAIT);
   const auto below = os::scan_descendants_of(pid_);  // signalled once: none may be missed
   ::kill(pid_, SIGKILL);
   os::signal_all(below, SIGKILL);

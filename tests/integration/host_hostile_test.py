@@ -276,6 +276,19 @@ class Callers(Case):
         self.assertTrue(alive(helper), "an unrelated child was killed")
         os.kill(helper, signal.SIGKILL)
 
+    def test_a_stopped_process_of_the_caller_does_not_hang_up_on_the_caller(self):
+        """The caller leads its session, as in a container or under cron. If the command or its warden tied the caller's process group to
+        the session, their end would orphan it, and the kernel sends SIGHUP to an orphaned group with a stopped process."""
+        stop = "stop() { kill -STOP $1; until grep -q 'State:.T' /proc/$1/status; do sleep 0.01; done; }\n"
+        ends = f"sleep 60 & stop $!; {self.b.binary} with x=1 -- true; status=$?; kill -KILL $!; exit $status"
+        loses_its_warden = (f"{self.b.binary} with x=1 -- sh -c 'echo begun >{self.b.home}/begun; sleep 60' {self.b.tag} & front=$!\n"
+                            f"until [ -s {self.b.home}/begun ]; do sleep 0.01; done; stop $front\n"
+                            "read -r warden _ </proc/$front/task/$front/children; kill -KILL $warden\n"
+                            "until grep -q 'State:.Z' /proc/$warden/status; do sleep 0.01; done; kill -KILL $front; exit 0")
+        for script in (ends, loses_its_warden):
+            done = subprocess.run(["sh", "-c", stop + script], env=self.b.env, cwd=self.b.folder, start_new_session=True, timeout=30)
+            self.assertEqual(done.returncode, 0, script)
+
     def test_a_lease_that_cannot_be_kept_is_refused(self):
         for lease in ("0s", "1ms"):
             self.assert_refused(self.run_with("--lease", lease, "x=1", "--", "true"), "too short")

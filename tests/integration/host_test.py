@@ -28,8 +28,7 @@ class Case(unittest.TestCase):
 
 
 def kill_both(b, front):
-    """Kills both as if at once. (Stopping the warden instead does not work: when its parent dies, the kernel continues a stopped
-    process that is alone in its group, which is how a frozen warden wakes up by itself when Stint is killed.)"""
+    """Kills both as if at once. (Stopping the warden instead does not work: it is continued when its parent dies.)"""
     warden = b.warden_of(front)
     os.kill(front.pid, signal.SIGSTOP)
     for pid in (warden, front.pid):
@@ -186,6 +185,15 @@ class Frozen(Case):
         front.terminate()
         demand(front.wait(15) == 137, "status of a dropped warden's command")
         demand(not alive(command) and b.slot_free(), "left behind")
+
+    def test_a_stopped_warden_wakes_up_when_stint_is_killed(self):
+        b = self.b
+        front, command = b.hold("x=1")
+        warden = b.warden_of(front)
+        os.kill(warden, signal.SIGSTOP)
+        wait_for(lambda: read(f"/proc/{warden}/stat").rpartition(")")[2].split()[0] == "T", 5, "the stop")
+        front.kill()
+        wait_for(lambda: not alive(command) and b.slot_free(), 5, "the end of the command")
 
     def test_a_stopped_waiter_is_passed_over_and_keeps_its_place(self):
         b = self.b
@@ -519,13 +527,4 @@ def is_zombie(pid):
 
 if __name__ == "__main__":
     BINARY = os.path.abspath(sys.argv.pop(1))
-    # kill_both stops a front and kills its warden. In a process group that has no tie to the rest of its session, the kernel
-    # treats them as jobs that cannot be continued: it hangs up on all of them, and the front continues. So the tests run in a
-    # group of their own, tied to the session by the parent.
-    child = os.fork()
-    if child != 0:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda got, _: os.kill(child, got))
-        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    os.setpgid(0, 0)
     unittest.main(verbosity=2)

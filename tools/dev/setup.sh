@@ -108,8 +108,15 @@ setup() {
   say "setup: done in $(clock $(($(date +%s) - started)))"
 }
 
+# setup_preset PRESET: what that preset needs besides.
+setup_preset() {
+  case $1 in
+    asan | tsan | coverage) setup instrument ;;
+  esac
+}
+
 cmd_setup() {
-  [ $# -gt 0 ] || set -- base
+  [ $# -gt 0 ] || set -- program build test
   setup "$@"
   say "setup: everything in '$*' is installed"
 }

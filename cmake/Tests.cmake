@@ -7,11 +7,10 @@
 if(STINT_TESTS)
   find_program(STINT_PYTHON python3 REQUIRED)
   mark_as_advanced(STINT_PYTHON)
+  # All test programs; and those that the tsan stage builds, whose tests carry the label.
+  add_custom_target(tests)
+  add_custom_target(tsan_tests)
 endif()
-
-# All test programs; and those that the tsan stage builds, whose tests carry the label.
-add_custom_target(tests)
-add_custom_target(tsan_tests)
 
 # stint_entry(name COMMAND … [LABELS …] [SECONDS_MAX n] [SECONDS n] [WAITS | ALONE] [PROPERTIES …])
 # SECONDS: about how long it takes, for entries of more than half a minute: ctest starts the longest first.

@@ -12,22 +12,47 @@ locked() {
   flock "$locked_dir/.lock" "$@"
 }
 
+# configure PRESET whole|program: `program` leaves out tests and benchmarks, so that the packages of the group `program` suffice. A directory
+# that has them keeps them; `whole` adds them without touching what is compiled.
 configure() {
   case $1 in
     dev | release | asan | tsan | coverage) ;;
     *) usage "unknown preset '$1': use dev, release, asan, tsan or coverage" ;;
   esac
+  configured_tests=$(sed -n 's/^STINT_TESTS:BOOL=//p' "$build/$1/CMakeCache.txt" 2>/dev/null || true)
   # ninja calls cmake again by itself, except after a change of the presets.
-  if [ ! -f "$build/$1/build.ninja" ] || [ -n "$(find "$root/CMakePresets.json" -newer "$build/$1/build.ninja")" ]; then
-    quietly "$build/log/configure-$1.txt" locked "$build/$1" cmake -S "$root" --preset "$1" || die "cmake failed; its output is above"
+  if [ -f "$build/$1/build.ninja" ] && [ -z "$(find "$root/CMakePresets.json" -newer "$build/$1/build.ninja")" ] &&
+    { [ "$2" = program ] || [ "$configured_tests" = ON ]; }; then
+    return 0
   fi
+  if [ "$2" = program ] && [ "$configured_tests" != ON ]; then
+    set -- "$1" -DSTINT_TESTS=OFF -DSTINT_BENCHES=OFF
+  else
+    set -- "$1"
+  fi
+  configure_started=$(date +%s)
+  quietly "$build/log/configure-$1.txt" locked "$build/$1" cmake -S "$root" --preset "$@" || die "cmake failed; its output is above"
+  say "configure: build/$1 done in $(clock $(($(date +%s) - configure_started)))"
 }
 
 # compile PRESET [TARGET…]: prints errors in full and nothing else; on a terminal one line of progress.
 compile() {
+  configure "$1" whole
+  run_ninja "$@"
+}
+
+# compile_program TARGET…: the same for release and the group `program`.
+compile_program() {
+  configure release program
+  compile_started=$(date +%s)
+  run_ninja release "$@" || return 1
+  compile_seconds=$(($(date +%s) - compile_started))
+  [ "$compile_seconds" -lt 10 ] || say "build: build/release done in $(clock "$compile_seconds")"
+}
+
+run_ninja() {
   preset=$1
   shift
-  configure "$preset"
   set -- ninja -C "$build/$preset" -j "$jobs" "$@"
   if [ -t 1 ]; then
     NINJA_STATUS="build $preset [%f/%t] " locked "$build/$preset" "$@"
@@ -42,7 +67,8 @@ cmd_build() {
     preset=$1
     shift
   fi
-  setup base
+  setup program build
+  setup_preset "$preset"
   started=$(date +%s)
   compile "$preset" "$@" || die "$preset does not compile; the errors are above"
   say "build: build/$preset is up to date ($(clock $(($(date +%s) - started))))"
@@ -50,8 +76,8 @@ cmd_build() {
 
 cmd_run() {
   [ $# -gt 0 ] || set -- demo fleet
-  setup base
-  compile release stint || die "the release build failed; the errors are above"
+  setup program
+  compile_program stint || die "the release build failed; the errors are above"
   exec "$build/release/stint" "$@"
 }
 
@@ -71,8 +97,8 @@ cmd_install() {
     esac
     shift
   done
-  setup base
-  compile release stint stint_core || die "the release build failed; the errors are above"
+  setup program
+  compile_program stint stint_core || die "the release build failed; the errors are above"
   quietly "$build/log/install.txt" cmake --install "$build/release" --prefix "$prefix" || die "install failed; its output is above"
   say "install: done. In CMake: find_package(stint), then link stint::core, with"
   say "  cmake -DCMAKE_PREFIX_PATH=$prefix -DCMAKE_CXX_COMPILER=clang++-19"

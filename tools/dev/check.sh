@@ -78,7 +78,7 @@ cmd_check() {
     esac
     shift
   done
-  setup base
+  setup program build
   mkdir -p "$build/log"
   check_failed=
   for name in ${steps:-layout rules scripts tidy}; do
@@ -100,7 +100,7 @@ cmd_check() {
 }
 
 cmd_format() {
-  setup base
+  setup program build
   sources | xargs clang-format-19 -i
   python3 -B "$root/tools/tidy.py" --fix-docs
 }

@@ -35,7 +35,7 @@ cmd_exercises() {
     esac
     shift
   done
-  setup base
+  setup program build
   compile release "${kind}s" || die "the exercise does not compile; the errors are above"
   mkdir -p "$build/log"
   found=

@@ -72,6 +72,18 @@ no_default_server() {
   esac
 }
 
+readonly UPDATE_MINUTES=60
+
+# Reads the mirror's list of packages, unless an earlier setup has just done so: `./dev test` comes soon after `./dev run`.
+update_packages() {
+  update_log="$build/log/apt-update.txt"
+  [ -z "$(find "$update_log" -mmin "-$UPDATE_MINUTES" 2>/dev/null)" ] || return 0
+  quietly "$update_log" as_root apt-get -o DPkg::Lock::Timeout=300 update || {
+    rm -f "$update_log"
+    die "apt-get update failed; its output is above"
+  }
+}
+
 # setup GROUP…: quick and silent if everything is installed.
 setup() {
   [ "${STINT_SETUP:-}" != off ] || return 0
@@ -98,18 +110,30 @@ setup() {
     die "that needs root or sudo. As root: apt-get install --no-install-recommends" $missing
   fi
   started=$(date +%s)
-  quietly "$build/log/apt-update.txt" as_root apt-get -o DPkg::Lock::Timeout=300 update ||
-    die "apt-get update failed; its output is above"
+  update_packages
   no_default_server "$missing"
+  # dpkg waits for the disk after each of thousands of files: half of the time, and most of it if other programs write, too. Instead all are
+  # written once, below. Both options are those of this call only.
   # shellcheck disable=SC2086
   quietly "$build/log/apt-install.txt" as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold install -y --no-install-recommends $missing ||
+    apt-get -o DPkg::Lock::Timeout=300 -o DPkg::Options::=--force-confold -o DPkg::Options::=--force-unsafe-io \
+    install -y --no-install-recommends $missing || {
+    rm -f "$update_log" # the next try asks the mirror again
     die "apt-get install failed; its output is above"
+  }
+  sync -f /usr
   say "setup: done in $(clock $(($(date +%s) - started)))"
 }
 
+# setup_preset PRESET: what that preset needs besides.
+setup_preset() {
+  case $1 in
+    asan | tsan | coverage) setup instrument ;;
+  esac
+}
+
 cmd_setup() {
-  [ $# -gt 0 ] || set -- base
+  [ $# -gt 0 ] || set -- program build test
   setup "$@"
   say "setup: everything in '$*' is installed"
 }

@@ -149,8 +149,9 @@ cmd_test() {
     shift
   done
   [ -z "$extent" ] || [ -z "$preset$filter$repeat$list" ] || usage "test: $extent can't be combined with other options"
-  setup base test
-  [ -z "$extent" ] || setup ports
+  setup program build test
+  setup_preset "$preset"
+  [ -z "$extent" ] || setup instrument ports
   [ -z "$extent" ] || export TESTS_FROM_REGISTRIES=1 # tests may install packages from registries
   if [ -z "$filter$repeat$list" ]; then
     case $extent in
@@ -170,7 +171,7 @@ cmd_test() {
 }
 
 cmd_coverage() {
-  setup base test
+  setup program build test instrument
   compile coverage all || die "the coverage build failed; the errors are above"
   profiles="$build/coverage/profiles"
   rm -rf "$profiles"

@@ -12,7 +12,7 @@ cmd_simulate() {
     esac
     shift 2
   done
-  setup base
+  setup program build
   compile release engine_simulation || die "the release build failed; the errors are above"
   # shellcheck disable=SC2086  # several words
   "$build/release/tests/simulation/engine_simulation" $simulated
@@ -36,7 +36,7 @@ cmd_chaos() {
     esac
     shift 2
   done
-  setup base test
+  setup program build test
   compile release store_node || die "the release build failed; the errors are above"
   found=
   for store in $stores; do

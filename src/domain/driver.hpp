@@ -179,8 +179,9 @@ class AttemptPlanner {
   AttemptPlanner(const AttemptPlanner&) = delete;
   AttemptPlanner& operator=(const AttemptPlanner&) = delete;
 
-  /// Fails if the attempt must not begin: its agent is gone or refused, its folder or program is not allowed.
-  virtual Result<AttemptSpec> plan(const WorkOrder& order) = 0;
+  /// Fails if the attempt must not begin: its agent is gone or refused, its folder or program is not allowed. Awaited
+  /// at once: `order` must live until it returns.
+  virtual Task<Result<AttemptSpec>> plan(const WorkOrder& order) = 0;
 };
 
 /// Processes on this host of attempts whose node died together with the warden. Only this host's: hosts that share a

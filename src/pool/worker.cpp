@@ -89,8 +89,7 @@ Task<Worker::Report> Worker::prepare(Assignment& assignment, Carried& carried, O
     co_return not_begun(assigned.error());
   }
   if (carried.is_stopped()) co_return stopped_before(carried);
-  const Result<> planned = plan(*order);
-  co_return planned ? nullptr : not_begun(planned.error());
+  co_return co_await plan(carried, *order);
 }
 
 /// Makes the order for the driver from the claim and from what earlier attempts left.
@@ -128,10 +127,13 @@ Result<> Worker::assign_permits(Assignment& assignment, const Carried& carried, 
   return {};
 }
 
-Result<> Worker::plan(domain::WorkOrder& order) const {
-  if (parts_.planner == nullptr) return {};
-  STINT_TRY(order.spec, parts_.planner->plan(order));
-  return {};
+Task<Worker::Report> Worker::plan(const Carried& carried, domain::WorkOrder& order) const {
+  if (parts_.planner == nullptr) co_return nullptr;
+  Result<domain::AttemptSpec> spec = co_await parts_.planner->plan(order);
+  if (carried.is_stopped()) co_return stopped_before(carried);
+  if (!spec) co_return not_begun(spec.error());
+  order.spec = std::move(*spec);
+  co_return nullptr;
 }
 
 /// Another node can continue the run only from a conversation that the store has: see ConversationRecord.

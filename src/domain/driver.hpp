@@ -210,12 +210,12 @@ class Survivors {
   Survivors& operator=(const Survivors&) = delete;
 
   /// Every attempt that has processes or a cgroup on this host, except those that this process is a part of.
-  [[nodiscard]] virtual std::vector<Leftover> found() const = 0;
+  virtual Task<Result<std::vector<Leftover>>> find() = 0;
   /// Ends the processes of these attempts and of earlier attempts of their runs, and removes their cgroups. Returns
   /// when nothing is left, or when the time for it is up. Once `hurry` returns true, it skips the grace period.
   virtual Task<Ending> end(std::vector<Leftover> leftovers, std::function<bool()> hurry) = 0;
-  /// Kills the same processes once, without waiting: for commands that only read.
-  virtual void kill(const std::vector<Leftover>& leftovers) = 0;
+  /// Kills the same processes once, and does not wait for their end: for commands that only read.
+  virtual Task<> kill(std::vector<Leftover> leftovers) = 0;
 };
 
 /// The permits that an attempt holds. The destructor releases them, unless work that holds them may still be alive.

@@ -333,14 +333,17 @@ Task<> Engine::watch_survivors() {
   // Another host takes a lost run when its lease expires: its processes on this host must be gone by then.
   const bool leased = options_.lease != Duration::max();
   const Duration pause = leased ? std::min(every, options_.lease / kSurvivorLooksPerLease) : every;
+  using Leftovers = std::vector<domain::Survivors::Leftover>;
   std::uint64_t seen = 0;
   if (every == Duration::zero()) co_await rescued_.wait(seen);
   while (true) {
     seen = rescued_.count();
     const TimePoint began = parts_.executor.now();
-    auto found = parts_.survivors->found();
+    auto found = co_await parts_.survivors->find();
     const Duration look = parts_.executor.now() - began;
-    auto over = co_await lost_among(parts_.store, std::move(found), &worker_);
+    if (!found)
+      log_.say(domain::LogLevel::warning, "the scan for survivors failed", {{"why", found.error().describe()}});
+    auto over = co_await lost_among(parts_.store, std::move(found).value_or(Leftovers()), &worker_);
     if (!over.empty()) report(co_await parts_.survivors->end(std::move(over), [leased] { return leased; }));
     if (every == Duration::zero()) {
       co_await rescued_.wait(seen);

@@ -337,7 +337,7 @@ class MarkedProcesses final : public domain::Survivors {
   std::vector<std::string> ended, killed;
   bool hurried = false;
   std::string left;  // what does not end
-  [[nodiscard]] std::vector<Leftover> found() const override { return marks; }
+  Task<Result<std::vector<Leftover>>> find() override { co_return marks; }
   Task<Ending> end(std::vector<Leftover> attempts, std::function<bool()> hurry) override {
     hurried = hurry();
     for (const Leftover& each : attempts) {
@@ -347,8 +347,9 @@ class MarkedProcesses final : public domain::Survivors {
     }
     co_return Ending{static_cast<std::uint32_t>(attempts.size()), left};
   }
-  void kill(const std::vector<Leftover>& attempts) override {
+  Task<> kill(std::vector<Leftover> attempts) override {
     for (const Leftover& each : attempts) killed.push_back(each.run + ":" + std::to_string(each.fence));
+    co_return;
   }
 };
 

@@ -108,8 +108,4 @@ Result<std::optional<DaemonLocation>> blocking_find_daemon(const project::Locati
   return place;
 }
 
-std::function<std::optional<DaemonLocation>()> find_again_in(const project::Location& location) {
-  return [&location] { return blocking_find_daemon(location).value_or(std::nullopt); };
-}
-
 }  // namespace stint::fleet

@@ -8,6 +8,7 @@
 #include "engine/views.hpp"
 #include "os/process.hpp"
 #include "os/resources.hpp"
+#include "os/terminal.hpp"
 #include "provider/ask.hpp"
 #include "provider/server.hpp"
 #include "store/memory_store.hpp"
@@ -22,6 +23,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <unistd.h>
 
 namespace stint::app {
 namespace {
@@ -34,6 +36,7 @@ using domain::RunState;
 constexpr std::uint32_t kRunsDefault = 8;  // without a terminal the demo must end by itself
 constexpr std::uint32_t kRunsMax = 10'000;
 constexpr std::size_t kShown = 12;
+constexpr int kColumns = 80;  // of a terminal that does not say
 constexpr std::uint32_t kWriters = 2;
 constexpr std::uint32_t kCancelled = 3;  // the third run is cancelled in the middle of its output
 constexpr Duration kCancelAfter = 2s, kFrame = 200ms, kArrival = 700ms;
@@ -168,12 +171,12 @@ class Show {
   }
 
   void draw(const std::vector<engine::RunView>& runs, std::uint32_t writers) {
-    const cli::Environment environment = cli::blocking_read_environment();
+    const auto size = os::terminal_size(STDOUT_FILENO);
     std::string out;
     if (drawn_ > 0) out += fmt::format("\033[{}A", drawn_);
     drawn_ = 0;
     const auto add = [&](const Line& line) {
-      out += "\r\033[K" + line.clipped(environment.columns, true).str(colour_) + "\n";
+      out += "\r\033[K" + line.clipped(size ? size->columns : kColumns, true).str(colour_) + "\n";
       ++drawn_;
     };
     add(Line(fmt::format("agent:writer {} of {} held   {} queued, {} running, {} done", writers, kWriters,

@@ -103,19 +103,30 @@ class Show {
     return static_cast<std::uint32_t>(std::ranges::count(states_, state, [](const auto& each) { return each.second; }));
   }
   [[nodiscard]] std::uint32_t most_writers() const noexcept { return most_writers_; }
+  /// Why a submission was refused; none: it was not.
+  [[nodiscard]] const std::optional<Error>& refused() const noexcept { return refused_; }
 
  private:
   Task<> submit() {
     co_await daemon_.ready();
     constexpr std::array kThings = {"permits", "queues", "leases", "fences", "budgets", "drains", "tapes"};
-    for (std::uint32_t i = 0; i < runs_; ++i) {
+    for (std::uint32_t submitted = 0; submitted < runs_;) {
       engine::Submission submission;
-      submission.agent = i % 3 == 1 ? "reader" : "writer";
-      submission.args["what"] = {fmt::format("{} {}", kThings[i % kThings.size()], i + 1)};
+      submission.agent = submitted % 3 == 1 ? "reader" : "writer";
+      submission.args["what"] = {fmt::format("{} {}", kThings[submitted % kThings.size()], submitted + 1)};
       std::vector<engine::Submission> submissions;
       submissions.push_back(std::move(submission));
       auto answers = co_await daemon_.fleet().submit(std::move(submissions));
-      if (answers && answers->front()) ids_.push_back(answers->front()->id);
+      const Result<engine::Submitted> answer = answers ? std::move(answers->front()) : fail(std::move(answers).error());
+      if (!answer && answer.error() != Errc::full) {
+        // A daemon that drains refuses all: that is the end of the demo, not a failure of it.
+        if (daemon_.engine().phase() == engine::Phase::serving) refused_ = answer.error();
+        co_return;
+      }
+      if (answer) {
+        ids_.push_back(answer->id);
+        ++submitted;
+      }
       co_await sleep_for(live_ ? kArrival : 100ms);
     }
   }
@@ -137,7 +148,7 @@ class Show {
       const bool all = ids_.size() == runs_ && std::ranges::all_of(ids_, [&](const std::string& id) {
                          return domain::is_finished(states_[id]);
                        });
-      if (all || daemon_.engine().phase() > engine::Phase::serving) co_return;
+      if (all || refused_ || daemon_.engine().phase() > engine::Phase::serving) co_return;
       co_await sleep_for(kFrame);
     }
   }
@@ -214,6 +225,7 @@ class Show {
   std::vector<std::string> ids_;
   std::map<std::string, RunState> states_;
   std::map<std::string, std::string> titles_;
+  std::optional<Error> refused_;
   std::uint32_t most_writers_ = 0;
   int drawn_ = 0;
 };
@@ -280,6 +292,7 @@ int DemoFleetCommand::run(const domain::System& system) {
     if (!shown) return cli::complain(shown.error());
   }
   if (!*ended) return cli::complain(ended->error());
+  if (show.refused()) return cli::complain(*show.refused());
   const auto stats = journal.stats();
   cli::print_out("\n{} succeeded, {} cancelled; at most {} of {} writers at once.\n", show.count(RunState::succeeded),
                  show.count(RunState::cancelled), show.most_writers(), kWriters);

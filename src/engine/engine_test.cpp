@@ -16,11 +16,11 @@ TEST_F(EngineTest, carries_a_run_from_the_queue_to_its_end) {
 /// Captures warnings and errors.
 class WarningsOnly final : public domain::Log {
  public:
-  [[nodiscard]] bool hears(domain::LogLevel level) const noexcept override {
+  [[nodiscard]] bool is_enabled(domain::LogLevel level) const noexcept override {
     return level >= domain::LogLevel::warning;
   }
-  void say(domain::LogLevel level, std::string_view what, std::vector<domain::LogField>) override {
-    if (hears(level)) {
+  void write(domain::LogLevel level, std::string_view what, std::vector<domain::LogField>) override {
+    if (is_enabled(level)) {
       heard.emplace_back(what);
     } else {
       ++not_enabled;

@@ -182,7 +182,7 @@ Task<Result<>> Daemon::serve() {
     scope.spawn(handle_signals());
     scope.spawn(watch_project());
     // Accept requests only after the store has the agents and limits: a client may ask for any of them.
-    STINT_CO_CHECK(co_await engine().enlist());
+    STINT_CO_CHECK(co_await engine().enrol());
     STINT_CO_CHECK(co_await store_->configure(snapshot_->cluster_limits, project::names_in_store(*snapshot_)));
     ready_.notify();
     scope.spawn(server_->serve());

@@ -79,7 +79,7 @@ Engine::Engine(Parts parts, EngineOptions options, AgentRegistry registry)
 
 Engine::~Engine() = default;
 
-Task<Result<>> Engine::enlist() {
+Task<Result<>> Engine::enrol() {
   STINT_CO_CHECK(co_await define_all(parts_.store, registry_));
   const TimePoint asked_at = parts_.executor.now();
   STINT_CO_TRY(owner_, co_await parts_.store.enrol(options_.label, kind_of(options_)));
@@ -88,7 +88,7 @@ Task<Result<>> Engine::enlist() {
 }
 
 Task<Result<>> Engine::run() {
-  if (!owner_) STINT_CO_CHECK(co_await enlist());
+  if (!owner_) STINT_CO_CHECK(co_await enrol());
   auto body = [&](Scope& scope) -> Task<Result<>> {
     scope_ = &scope;
     pool_.start(scope);

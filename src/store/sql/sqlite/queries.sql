@@ -112,7 +112,7 @@ UPDATE node SET state = ?2 WHERE node_id = ?1;
 -- name: remove_node
 DELETE FROM node WHERE node_id = ?1;
 -- name: remove_dead_nodes
--- Rows that a program of an earlier version left when it buried nodes.
+-- Rows that a program of an earlier version left when it declared nodes dead.
 DELETE FROM node WHERE state = 'dead';
 -- name: nodes
 SELECT node_id, label, state, one_run FROM node WHERE state <> 'dead' ORDER BY node_id;

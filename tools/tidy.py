@@ -49,6 +49,16 @@ EXEMPT = {
     ("blocking-await", "src/fleet/store_location.cpp"): "opens a store before anything else runs on the process's reactor",
     ("blocking-await", "src/cli/store"): "opens, exports and imports a store before anything else runs on the command's reactor",
     ("blocking-await", "src/driver/ward.cpp"): "reaps a child that has just been killed; its pid must not be reused before",
+    ("blocking-name", "src/os/"): "the one home of system calls",
+    ("blocking-name", "src/store/sqlite"): "runs on the writer thread",
+    ("blocking-name", "src/store/conformance.hpp"): "support of tests",
+    ("blocking-name", "src/store/postgres_proxy.cpp"): "support of tests",
+    ("blocking-name", "src/store/postgres_server.cpp"): "support of tests",
+    ("blocking-name", "src/store/postgres_world.cpp"): "support of tests",
+    ("blocking-name", "src/store/store_bench.cpp"): "a program of its own, without a reactor that others use",
+    ("blocking-name", "src/app/log.cpp"): "a destructor at the exit of the process; it waits for at most 2 s",
+    ("blocking-name", "src/driver/ward.cpp"): "a destructor; reaps wardens that have just been killed",
+    ("blocking-name", "src/driver/warden.cpp"): "a process of its own, one loop around poll(2)",
 }
 
 

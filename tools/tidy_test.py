@@ -105,6 +105,12 @@ BAD = {
         ("src/cli/each.cpp", "Task<Result<int>> f() {\n  STINT_CO_TRY(auto bytes, source_.blocking_read());\n}\n", {}),
         ("src/cli/each.cpp", "int f() {\n  auto body = [&](Scope& scope) -> Task<> {\n    for (auto& each : all) { if (each) blocking_look(); }\n    co_return;\n  };\n}\n", {}),
     ],
+    "blocking-name": [
+        ("src/fleet/location.cpp", "auto find_again(Location where) {\n  return [where] { return blocking_find_daemon(where); };\n}\n", {}),
+        ("src/project/planner.cpp", "Result<Spec> Planner::plan(const Order& order) {\n  STINT_TRY(auto folder, blocking_find_folder(order));\n  return folder;\n}\n", {}),
+        ("src/app/daemon.cpp", "bool Daemon::is_short() {\n  const auto [used, most] = os::blocking_descriptors();\n  return used == most;\n}\n", {}),
+        ("src/pool/worker.cpp", "void run() { blocking_look(); }\n", {}),
+    ],
     "test-sleep": [
         ("core/src/semaphore_test.cpp", "TEST(A, b) { std::this_thread::sleep_for(1ms); }\n", {}),
         ("src/pool/worker_test.cpp", "TEST(A, b) { usleep(1000); }\n", {}),
@@ -235,6 +241,13 @@ GOOD = {
         ("src/app/daemon.cpp", "Task<> Daemon::reload() {\n  auto fresh = co_await offload(files_, [this] { return blocking_read_project(around_); });\n}\n", {}),
         ("src/cli/ls.cpp", "int f() {\n  auto around = blocking_look_around();\n  auto body = [&]() -> Task<> { co_await list(around); };\n  return blocking_run(body());\n}\n", {}),
         ("src/agent/files.hpp", "/// Reads.\n#pragma once\nResult<> blocking_read(Path path);\n", {}),
+    ],
+    "blocking-name": [
+        ("src/project/planner.cpp", "Result<Spec> blocking_plan(const Order& order) {\n  return blocking_find_folder(order);\n}\n", {}),
+        ("src/app/daemon.cpp", "auto Daemon::list() {\n  return offload(files_, [snapshot = snapshot_] { return blocking_list(*snapshot); });\n}\n", {}),
+        ("src/app/writer.cpp", "Writer() : thread_([this] { blocking_write_lines(); }) {}\n", {}),
+        ("src/cli/ls.cpp", "int LsCommand::run() {\n  const auto around = blocking_read_environment();\n  return list(around);\n}\n", {}),
+        ("src/agent/settings.cpp", "void load() {\n  const auto blocking_add = [&](const Path& path) { return blocking_read_file(path); };\n}\n", {}),
     ],
     "test-sleep": [
         ("core/src/semaphore_test.cpp", "TEST(A, b) { simulator.advance(1s); }\n", {}),

@@ -270,34 +270,34 @@ TEST_F(Inheritance, boosts_the_waits_of_branches_beneath_the_holder) {
   sim.settle();
   EXPECT_EQ(log, (Log{"busy runs", "low runs", "normal runs", "high locked"}));
 }
-TEST_F(Inheritance, a_lent_guard_unlocked_by_a_branch_removes_the_boost_from_the_other_branches) {
+TEST_F(Inheritance, a_borrowed_guard_unlocked_by_a_branch_removes_the_boost_from_the_other_branches) {
   start(runs("busy", kNormal));
   const auto unlocks_later = [](MutexGuard& guard) -> Task<> {
     co_await sleep_for(100ms);
     EXPECT_TRUE((co_await guard.unlock()).has_value());
   };
-  const auto lends = [&unlocks_later](Inheritance& test) -> Task<> {
+  const auto passes_guard = [&unlocks_later](Inheritance& test) -> Task<> {
     auto guard = co_await test.m1.lock(lock_request(kLow, "low"));
     (void)co_await all(unlocks_later(*guard), test.runs("low", kLow));
   };
-  start(lends(*this));
+  start(passes_guard(*this));
   start(wants(m1, "high", kHigh));
   EXPECT_EQ(line(), Log{"low:2"});
   sim.advance(200ms);
   EXPECT_EQ(line(), Log{"low:-1"});
 }
-TEST_F(Inheritance, the_remaining_one_of_two_lent_guards_keeps_its_boost) {
+TEST_F(Inheritance, the_remaining_one_of_two_borrowed_guards_keeps_its_boost) {
   start(runs("busy", kNormal));
   const auto unlocks_later = [](MutexGuard& guard) -> Task<> {
     co_await sleep_for(100ms);
     EXPECT_TRUE((co_await guard.unlock()).has_value());
   };
-  const auto lends = [&unlocks_later](Inheritance& test) -> Task<> {
+  const auto passes_guard = [&unlocks_later](Inheritance& test) -> Task<> {
     auto first = co_await test.m1.lock(lock_request(kLow, "low"));
     const auto second = co_await test.m2.lock(lock_request(kLow, "low"));
     (void)co_await all(unlocks_later(*first), test.runs("low", kLow));
   };
-  start(lends(*this));
+  start(passes_guard(*this));
   start(wants(m1, "high", kHigh));
   start(wants(m2, "normal", kNormal));
   EXPECT_EQ(line(), Log{"low:2"});

@@ -208,14 +208,14 @@ TEST_F(MutexTest, unlocking_by_another_chain_is_denied_and_changes_nothing) {
   sim.settle();
   EXPECT_EQ(log.back(), "owner unlocks");
 }
-TEST_F(MutexTest, a_branch_beneath_the_owner_may_unlock_a_lent_guard) {
+TEST_F(MutexTest, a_branch_beneath_the_owner_may_unlock_a_borrowed_guard) {
   const auto unlocks = [](MutexGuard& guard) -> Task<> { EXPECT_TRUE((co_await guard.unlock()).has_value()); };
-  const auto lends = [&unlocks](Mutex& wanted) -> Task<> {
+  const auto passes_guard = [&unlocks](Mutex& wanted) -> Task<> {
     auto guard = co_await wanted.lock();
     (void)co_await with_deadline(Deadline(TimePoint(1h)), unlocks(*guard));
     EXPECT_FALSE(wanted.holder());
   };
-  start(lends(mutex));
+  start(passes_guard(mutex));
 }
 TEST_F(MutexTest, a_guard_that_a_branch_returns_belongs_to_the_chain_above) {
   const auto selects = [](Mutex& wanted, Log& seen) -> Task<> {

@@ -90,7 +90,7 @@ Result<Record> blocking_read_record(const fs::path& file) {
   return record;
 }
 
-bool holds(const Record& record) {
+bool blocking_holds(const Record& record) {
   const Result<FolderIdentity> now = blocking_identify(record.identity);
   return now && *now == record.folder;
 }
@@ -117,7 +117,7 @@ Result<bool> blocking_is_recorded(const fs::path& records, const fs::path& folde
   const Result<Record> record = blocking_read_record(records / record_name(folder));
   if (!record && record.error() == Errc::unavailable) return false;
   if (!record) return std::unexpected(record.error());
-  return record->identity == folder && holds(*record);
+  return record->identity == folder && blocking_holds(*record);
 }
 
 Result<> blocking_record(const fs::path& records, const fs::path& folder) {
@@ -133,7 +133,7 @@ namespace {
 /// Whether the repository names this worktree, but git did not create it for that entry: `git worktree add` creates
 /// both ends at the same time. One that was copied, or unpacked where a deleted worktree has left its entry, needs its
 /// own trust. False on a file system without birth times.
-bool is_successor(const Project& project) {
+bool blocking_is_successor(const Project& project) {
   constexpr std::uint64_t kApartMax = 2'000'000'000;  // nanoseconds; git needs milliseconds
   if (!project.is_worktree()) return false;
   const auto entry = blocking_identify(*project.git_dir), folder = blocking_identify(project.root / ".git");
@@ -145,13 +145,13 @@ bool is_successor(const Project& project) {
 
 Result<bool> blocking_is_trusted(const fs::path& state, const Project& project) {
   STINT_TRY(const bool trusted, blocking_is_recorded(state / kFolder, project.identity()));
-  if (!trusted || !is_successor(project)) return trusted;
+  if (!trusted || !blocking_is_successor(project)) return trusted;
   return blocking_is_recorded(state / kFolder, project.root);
 }
 
 Result<> blocking_trust(const fs::path& state, const Project& project) {
   STINT_CHECK(blocking_record(state / kFolder, project.identity()));
-  if (!is_successor(project)) return {};
+  if (!blocking_is_successor(project)) return {};
   return blocking_record(state / kFolder, project.root);
 }
 
@@ -201,7 +201,7 @@ Result<> blocking_allow_folder(const fs::path& state, const fs::path& folder) {
     for (const std::string& name : entries->names) {
       const Result<Record> record = blocking_read_record(state / kFolders / name);
       std::error_code ignored;
-      if (!record || !holds(*record)) fs::remove(state / kFolders / name, ignored);
+      if (!record || !blocking_holds(*record)) fs::remove(state / kFolders / name, ignored);
     }
   }
   return blocking_record(state / kFolders, folder);
@@ -257,7 +257,7 @@ Result<std::vector<TrustRecord>> blocking_list_trust(const fs::path& state) {
   std::vector<TrustRecord> out;
   for (const std::string& name : entries.names) {
     const Result<Record> record = blocking_read_record(state / kFolder / name);
-    if (record && record_name(record->identity) == name) out.push_back({record->identity, holds(*record)});
+    if (record && record_name(record->identity) == name) out.push_back({record->identity, blocking_holds(*record)});
   }
   std::ranges::sort(out, {}, &TrustRecord::identity);
   return out;

@@ -89,19 +89,19 @@ Result<std::string> blocking_token(const std::filesystem::path& file, const doma
   return token;
 }
 
-Result<os::LivingFile> blocking_write_location(const DaemonFiles& files, const std::string& url) {
+Result<os::PresenceFile> blocking_write_location(const DaemonFiles& files, const std::string& url) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(files.daemons, ignored)) {
-    const bool lives = os::blocking_read_living(entry.path().string()).has_value();
+    const bool lives = os::blocking_read_presence(entry.path().string()).has_value();
     if (entry.path().extension() == ".json" && !lives) ::unlink(entry.path().c_str());
   }
   const std::string name = std::to_string(::getpid());
   std::filesystem::path path = files.daemons / (name + ".json");
   // A daemon in another container may have the same pid.
-  for (int i = 2; os::blocking_read_living(path.string()); ++i)
+  for (int i = 2; os::blocking_read_presence(path.string()); ++i)
     path = files.daemons / fmt::format("{}-{}.json", name, i);
   const wire::DaemonPlace place{url, static_cast<std::int64_t>(::getpid()), files.token.string(), files.root};
-  STINT_TRY(os::LivingFile file, os::LivingFile::blocking_write(path.string(), wire::to_json(place) + "\n"));
+  STINT_TRY(os::PresenceFile file, os::PresenceFile::blocking_write(path.string(), wire::to_json(place) + "\n"));
   // A link to the newest daemon's file, for readers that need only one. It dangles when that daemon is gone.
   const std::filesystem::path newest = files.daemons.parent_path() / "daemon.json";
   const std::filesystem::path aside = newest.string() + "." + name;

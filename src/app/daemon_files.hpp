@@ -6,7 +6,7 @@
 #include "cli/environment.hpp"
 #include "domain/system.hpp"
 #include "fleet/read_project.hpp"
-#include "os/living_file.hpp"
+#include "os/presence_file.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -31,7 +31,7 @@ struct DaemonFiles {
                                                  const project::Snapshot* repository = nullptr);
 
 /// Writes the daemon's location, valid while the process lives, and removes files of dead daemons.
-[[nodiscard]] Result<os::LivingFile> blocking_write_location(const DaemonFiles& files, const std::string& url);
+[[nodiscard]] Result<os::PresenceFile> blocking_write_location(const DaemonFiles& files, const std::string& url);
 
 /// Prints address, token, store and agents, for people or as JSON.
 void announce(const std::string& url, const std::string& token, const project::Snapshot& snapshot,

@@ -8,6 +8,7 @@
 #include "engine/views.hpp"
 #include "os/process.hpp"
 #include "os/resources.hpp"
+#include "os/terminal.hpp"
 #include "provider/ask.hpp"
 #include "provider/server.hpp"
 #include "store/memory_store.hpp"
@@ -22,6 +23,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <unistd.h>
 
 namespace stint::app {
 namespace {
@@ -34,6 +36,7 @@ using domain::RunState;
 constexpr std::uint32_t kRunsDefault = 8;  // without a terminal the demo must end by itself
 constexpr std::uint32_t kRunsMax = 10'000;
 constexpr std::size_t kShown = 12;
+constexpr int kColumns = 80;  // of a terminal that does not say
 constexpr std::uint32_t kWriters = 2;
 constexpr std::uint32_t kCancelled = 3;  // the third run is cancelled in the middle of its output
 constexpr Duration kCancelAfter = 2s, kFrame = 200ms, kArrival = 700ms;
@@ -100,19 +103,30 @@ class Show {
     return static_cast<std::uint32_t>(std::ranges::count(states_, state, [](const auto& each) { return each.second; }));
   }
   [[nodiscard]] std::uint32_t most_writers() const noexcept { return most_writers_; }
+  /// Why a submission was refused; none: it was not.
+  [[nodiscard]] const std::optional<Error>& refused() const noexcept { return refused_; }
 
  private:
   Task<> submit() {
     co_await daemon_.ready();
     constexpr std::array kThings = {"permits", "queues", "leases", "fences", "budgets", "drains", "tapes"};
-    for (std::uint32_t i = 0; i < runs_; ++i) {
+    for (std::uint32_t submitted = 0; submitted < runs_;) {
       engine::Submission submission;
-      submission.agent = i % 3 == 1 ? "reader" : "writer";
-      submission.args["what"] = {fmt::format("{} {}", kThings[i % kThings.size()], i + 1)};
+      submission.agent = submitted % 3 == 1 ? "reader" : "writer";
+      submission.args["what"] = {fmt::format("{} {}", kThings[submitted % kThings.size()], submitted + 1)};
       std::vector<engine::Submission> submissions;
       submissions.push_back(std::move(submission));
       auto answers = co_await daemon_.fleet().submit(std::move(submissions));
-      if (answers && answers->front()) ids_.push_back(answers->front()->id);
+      const Result<engine::Submitted> answer = answers ? std::move(answers->front()) : fail(std::move(answers).error());
+      if (!answer && answer.error() != Errc::full) {
+        // A daemon that drains refuses all: that is the end of the demo, not a failure of it.
+        if (daemon_.engine().phase() == engine::Phase::serving) refused_ = answer.error();
+        co_return;
+      }
+      if (answer) {
+        ids_.push_back(answer->id);
+        ++submitted;
+      }
       co_await sleep_for(live_ ? kArrival : 100ms);
     }
   }
@@ -134,7 +148,7 @@ class Show {
       const bool all = ids_.size() == runs_ && std::ranges::all_of(ids_, [&](const std::string& id) {
                          return domain::is_finished(states_[id]);
                        });
-      if (all || daemon_.engine().phase() > engine::Phase::serving) co_return;
+      if (all || refused_ || daemon_.engine().phase() > engine::Phase::serving) co_return;
       co_await sleep_for(kFrame);
     }
   }
@@ -168,12 +182,12 @@ class Show {
   }
 
   void draw(const std::vector<engine::RunView>& runs, std::uint32_t writers) {
-    const cli::Environment environment = cli::blocking_read_environment();
+    const auto size = os::terminal_size(STDOUT_FILENO);
     std::string out;
     if (drawn_ > 0) out += fmt::format("\033[{}A", drawn_);
     drawn_ = 0;
     const auto add = [&](const Line& line) {
-      out += "\r\033[K" + line.clipped(environment.columns, true).str(colour_) + "\n";
+      out += "\r\033[K" + line.clipped(size ? size->columns : kColumns, true).str(colour_) + "\n";
       ++drawn_;
     };
     add(Line(fmt::format("agent:writer {} of {} held   {} queued, {} running, {} done", writers, kWriters,
@@ -211,6 +225,7 @@ class Show {
   std::vector<std::string> ids_;
   std::map<std::string, RunState> states_;
   std::map<std::string, std::string> titles_;
+  std::optional<Error> refused_;
   std::uint32_t most_writers_ = 0;
   int drawn_ = 0;
 };
@@ -277,6 +292,7 @@ int DemoFleetCommand::run(const domain::System& system) {
     if (!shown) return cli::complain(shown.error());
   }
   if (!*ended) return cli::complain(ended->error());
+  if (show.refused()) return cli::complain(*show.refused());
   const auto stats = journal.stats();
   cli::print_out("\n{} succeeded, {} cancelled; at most {} of {} writers at once.\n", show.count(RunState::succeeded),
                  show.count(RunState::cancelled), show.most_writers(), kWriters);

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """`stint demo fleet`: what `./dev run` shows. `demo_fleet_test.py PATH-TO-STINT`"""
 import json
+import os
+import pathlib
 import re
 import signal
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 import urllib.request
@@ -35,6 +39,20 @@ class DemoFleet(unittest.TestCase):
         demo.send_signal(signal.SIGINT)
         out, _ = demo.communicate(timeout=45)
         self.assertIn("0 tokens were not delivered", out)
+
+    def test_a_refused_submission_ends_it(self):
+        with tempfile.TemporaryDirectory(prefix="stint-test-") as base:
+            demo = subprocess.Popen([STINT, "demo", "fleet", "--runs", "5000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    env=os.environ | {"TMPDIR": base})
+            self.addCleanup(demo.kill)
+            for _ in range(3):  # the third line: a run was submitted
+                demo.stdout.readline()
+            for agents in pathlib.Path(base).glob("stint-demo-*/.stint/agents"):
+                shutil.rmtree(agents)
+            demo.send_signal(signal.SIGHUP)
+            _, errors = demo.communicate(timeout=45)
+            self.assertEqual(demo.returncode, 1, errors)
+            self.assertRegex(errors, r"^stint: .*'(?:writer|reader)'")
 
 
 if __name__ == "__main__":

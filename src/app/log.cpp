@@ -85,8 +85,8 @@ StderrLog::~StderrLog() {
   if (!writer_->blocking_finish()) left_behind = writer_.release();
 }
 
-void StderrLog::say(domain::LogLevel level, std::string_view what, std::vector<domain::LogField> fields) {
-  if (!hears(level)) return;
+void StderrLog::write(domain::LogLevel level, std::string_view what, std::vector<domain::LogField> fields) {
+  if (!is_enabled(level)) return;
   const wire::LogLine line{system_.wall_now(), level, what, fields};
   writer_->write(options_.format == Format::json ? wire::to_json(line) : cli::printable(wire::to_text(line)));
 }

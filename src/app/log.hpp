@@ -19,8 +19,8 @@ class StderrLog final : public domain::Log {
   StderrLog(const domain::System& system, Options options);
   ~StderrLog() override;
 
-  [[nodiscard]] bool hears(domain::LogLevel level) const noexcept override { return level >= options_.least; }
-  void say(domain::LogLevel level, std::string_view what, std::vector<domain::LogField> fields) override;
+  [[nodiscard]] bool is_enabled(domain::LogLevel level) const noexcept override { return level >= options_.least; }
+  void write(domain::LogLevel level, std::string_view what, std::vector<domain::LogField> fields) override;
 
  private:
   class Writer;

@@ -47,7 +47,7 @@ Result<> blocking_listen(Daemon& daemon, const Listen& wanted, bool asked, const
 /// After the drain: logs how it went. Fails if ends of runs could not be stored.
 int conclude(Daemon& daemon, StderrLog& log) {
   const engine::DrainReport& report = daemon.engine().drained();
-  log.say(
+  log.write(
       domain::LogLevel::info, "drained",
       {domain::LogField::number("seconds", fmt::format("{:.1f}", std::chrono::duration<double>(report.time).count())),
        domain::LogField::number("ended", std::to_string(report.finished - report.handed_back - report.in_doubt)),

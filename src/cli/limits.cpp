@@ -59,7 +59,7 @@ std::optional<std::uint32_t> number_of(const limit::HostPlace& place, const std:
 }
 
 /// A mistyped name must not create a new limit.
-Result<> check_known(const limit::HostPlace& place, const limit::HostLimit& wanted) {
+Result<> blocking_check_known(const limit::HostPlace& place, const limit::HostLimit& wanted) {
   for (const limit::HostLimit& each : limit::blocking_all_limits(place.homes, place.settings)) {
     if (each.stem() == wanted.stem()) return {};
   }
@@ -70,19 +70,19 @@ Result<> check_known(const limit::HostPlace& place, const limit::HostLimit& want
                                  "'. `stint limits` lists them; [limits] in stint.toml defines new ones");
 }
 
-Result<> resize(const limit::HostPlace& place, const std::string& text) {
+Result<> blocking_resize(const limit::HostPlace& place, const std::string& text) {
   const auto equals = text.find('=');
   const std::string name = text.substr(0, equals);
   auto number = agent::parse_integer(text.substr(equals + 1), 1, domain::kPermitsMax);
   if (!number) return fail(Errc::invalid, text + ": " + std::string(number.error().what()));
   STINT_TRY(const limit::HostLimit limit, place.homes.find(name, static_cast<std::uint32_t>(*number)));
-  STINT_CHECK(check_known(place, limit));
+  STINT_CHECK(blocking_check_known(place, limit));
   return limit::resize(limit, static_cast<std::uint32_t>(*number));
 }
 
-Result<> reset(const limit::HostPlace& place, const std::string& name) {
+Result<> blocking_reset(const limit::HostPlace& place, const std::string& name) {
   STINT_TRY(const limit::HostLimit limit, place.homes.find(name, 1));
-  STINT_CHECK(check_known(place, limit));
+  STINT_CHECK(blocking_check_known(place, limit));
   STINT_TRY(const bool was, limit::reset_capacity(limit));
   if (!was) print_error("stint: {} was not resized by hand\n", printable(name));
   return {};
@@ -115,12 +115,12 @@ int LimitsCommand::run(const domain::System& system) {
   }
   for (const std::string& name : names_) {
     if (reset_) {
-      if (const auto done = reset(*place, name); !done) {
+      if (const auto done = blocking_reset(*place, name); !done) {
         complain(done.error());
         return done.error() == Errc::invalid ? kExitUsage : kExitFailed;
       }
     } else if (name.find('=') != std::string::npos) {
-      if (const auto resized = resize(*place, name); !resized) {
+      if (const auto resized = blocking_resize(*place, name); !resized) {
         complain(resized.error());
         return resized.error() == Errc::invalid ? kExitUsage : kExitFailed;
       }
@@ -136,7 +136,7 @@ int LimitsCommand::run(const domain::System& system) {
     const auto number = number_of(*place, agents, name);
     auto limit = place->homes.find(name, number.value_or(1));
     if (!limit) return complain(limit.error());
-    if (const auto known = check_known(*place, *limit); !known) {
+    if (const auto known = blocking_check_known(*place, *limit); !known) {
       complain(known.error());
       return kExitUsage;
     }

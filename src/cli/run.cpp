@@ -259,7 +259,7 @@ class RunWatcher {
 /// Submits the run to a daemon and follows it there.
 Task<Result<>> follow_daemon(Reactor& reactor, const domain::System& system, const Environment& environment,
                              const fleet::DaemonLocation& daemon, engine::Submission submission, RunWatcher& watcher) {
-  fleet::RemoteFleet fleet(reactor, daemon, system, fleet::find_again_in(environment), print_outage);
+  fleet::RemoteFleet fleet(reactor, daemon, system, environment, print_outage);
   submission.parent = co_await fleet::running_parent(fleet);
   submission.parent_waits = !submission.parent.empty();
   std::vector<engine::Submission> submissions;

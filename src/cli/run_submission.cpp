@@ -64,8 +64,8 @@ Result<engine::Submission> submission_of(const RunOptions& options, const projec
 namespace {
 
 /// Everything that trust would allow, one per line: a person must see all of it before agreeing.
-std::string trust_question(const agent::Project& project, const agent::Catalogue& catalogue,
-                           const agent::Settings& settings) {
+std::string blocking_trust_question(const agent::Project& project, const agent::Catalogue& catalogue,
+                                    const agent::Settings& settings) {
   std::string text = printable(project.root.string()) + " is not trusted. It asks for:\n";
   const auto add = [&text](const agent::TrustedThing& thing) {
     text += fmt::format("  {}  ({})\n", printable(thing.what), printable(thing.where));
@@ -102,7 +102,7 @@ Result<bool> blocking_ask_trust(const engine::Submission& submission, const proj
   for (auto& thing : agent::blocking_find_git_things(snapshot.checkout.project)) things.push_back(std::move(thing));
   if (things.empty()) return false;
   const agent::Project& project = snapshot.checkout.project;
-  const std::string question = trust_question(project, snapshot.catalogue, snapshot.checkout.settings);
+  const std::string question = blocking_trust_question(project, snapshot.catalogue, snapshot.checkout.settings);
   STINT_TRY(const bool yes, blocking_ask(question, project, environment));
   if (!yes) return fail(agent::untrusted(project, things.front()));
   return true;
@@ -115,7 +115,7 @@ Result<project::Checkout> blocking_find_settings_or_ask(const Environment& envir
   const agent::LoadedSettings loaded = agent::blocking_load_settings(project.root, environment.variables);
   const std::string question =
       fmt::format("{}.\n{}", printable(settings.error().what()),
-                  trust_question(project, agent::blocking_discover(project.root), loaded.settings));
+                  blocking_trust_question(project, agent::blocking_discover(project.root), loaded.settings));
   STINT_TRY(const bool yes, blocking_ask(question, project, environment));
   return yes ? project::blocking_read_checkout(environment) : settings;
 }

@@ -11,7 +11,7 @@
 namespace stint::cli {
 namespace {
 
-int print_list(const std::filesystem::path& state, bool json) {
+int blocking_print_list(const std::filesystem::path& state, bool json) {
   const auto records = agent::blocking_list_trust(state);
   if (!records) return complain(records.error());
   if (json) {
@@ -44,7 +44,7 @@ int TrustCommand::run() {
   const Environment environment = blocking_read_environment();
   const auto places = agent::user_places(environment.variables);
   if (!places) return complain(places.error());
-  if (list_) return print_list(places->state, json_);
+  if (list_) return blocking_print_list(places->state, json_);
   const auto project = agent::blocking_find_project(environment.folder);
   if (!project) return complain(project.error());
   if (!revoke_ && environment.variables.contains("STINT_RUN")) {

@@ -272,7 +272,7 @@ int WithCommand::run(const domain::System& system, std::vector<std::string> comm
   os::raise_descriptor_limit();  // one descriptor per slot; the command gets the original limit
   std::uint64_t slots = 0;
   for (const limit::HostRequest& request : requests) slots += limit::capacity_now(request.limit);
-  if (const std::size_t most = os::descriptors().most; slots > most) {
+  if (const std::size_t most = os::descriptors_max(); slots > most) {
     return fail_with(kFailed,
                      Error(Errc::exhausted, fmt::format("{} slots need one file descriptor each, and this process "
                                                         "may have {}. Raise `ulimit -Hn`",

@@ -188,8 +188,9 @@ class AttemptPlanner {
   AttemptPlanner(const AttemptPlanner&) = delete;
   AttemptPlanner& operator=(const AttemptPlanner&) = delete;
 
-  /// Fails if the attempt must not begin: its agent is gone or refused, its folder or program is not allowed.
-  virtual Result<AttemptSpec> plan(const WorkOrder& order) = 0;
+  /// Fails if the attempt must not begin: its agent is gone or refused, its folder or program is not allowed. Awaited
+  /// at once: `order` must live until it returns.
+  virtual Task<Result<AttemptSpec>> plan(const WorkOrder& order) = 0;
 };
 
 /// Processes on this host of attempts whose node died together with the warden. Only this host's: hosts that share a
@@ -218,12 +219,12 @@ class Survivors {
   Survivors& operator=(const Survivors&) = delete;
 
   /// Every attempt that has processes or a cgroup on this host, except those that this process is a part of.
-  [[nodiscard]] virtual std::vector<Leftover> found() const = 0;
+  virtual Task<Result<std::vector<Leftover>>> find() = 0;
   /// Ends the processes of these attempts and of earlier attempts of their runs, and removes their cgroups. Returns
   /// when nothing is left, or when the time for it is up. Once `hurry` returns true, it skips the grace period.
   virtual Task<Ending> end(std::vector<Leftover> leftovers, std::function<bool()> hurry) = 0;
-  /// Kills the same processes once, without waiting: for commands that only read.
-  virtual void kill(const std::vector<Leftover>& leftovers) = 0;
+  /// Kills the same processes once, and does not wait for their end: for commands that only read.
+  virtual Task<> kill(std::vector<Leftover> leftovers) = 0;
 };
 
 /// The permits that an attempt holds. The destructor releases them, unless work that holds them may still be alive.

@@ -30,16 +30,16 @@ class Log {
   Log& operator=(const Log&) = delete;
 
   /// Whether this level is enabled. Check it before fields that are expensive to gather.
-  [[nodiscard]] virtual bool hears(LogLevel level) const noexcept = 0;
+  [[nodiscard]] virtual bool is_enabled(LogLevel level) const noexcept = 0;
   /// Writes one line. Never waits. Fields must not contain secrets: output of agents has been masked before.
-  virtual void say(LogLevel level, std::string_view what, std::vector<LogField> fields) = 0;
+  virtual void write(LogLevel level, std::string_view what, std::vector<LogField> fields) = 0;
 };
 
 /// Discards everything.
 class NoLog final : public Log {
  public:
-  [[nodiscard]] bool hears(LogLevel) const noexcept override { return false; }
-  void say(LogLevel, std::string_view, std::vector<LogField>) override {}
+  [[nodiscard]] bool is_enabled(LogLevel) const noexcept override { return false; }
+  void write(LogLevel, std::string_view, std::vector<LogField>) override {}
 };
 
 }  // namespace stint::domain

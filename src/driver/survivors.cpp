@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -29,7 +30,7 @@ constexpr Duration kLookEvery = 10ms;
 constexpr std::size_t kNamedMost = 5;  // processes that a message names
 
 /// Marked processes outside the run of this process. If this process is part of a run, so is what it started.
-os::Marks marked_by_others() {
+os::Marks blocking_find_marked() {
   const std::vector<std::string> own = os::mark_parts(os::environment(os::kMarkVariable));
   os::Marks marks = os::all_marked();
   std::erase_if(marks.found, [&](const os::Marked& each) {
@@ -61,8 +62,8 @@ struct Scan {
   bool complete = true;
 };
 /// Adds the cgroups of the processes it finds to `cgroups`: a cgroup also has those that are forked during the scan.
-Scan scan(const EndedAttempts& ended, std::set<std::string>& cgroups) {
-  const os::Marks marks = marked_by_others();
+Scan blocking_scan(const EndedAttempts& ended, std::set<std::string>& cgroups) {
+  const os::Marks marks = blocking_find_marked();
   Scan result{.processes = {}, .complete = marks.complete};
   for (const os::Marked& each : marks.found) {
     bool is_over = false;
@@ -77,7 +78,7 @@ Scan scan(const EndedAttempts& ended, std::set<std::string>& cgroups) {
   return result;
 }
 
-std::set<std::string> cgroups_of(const EndedAttempts& ended) {
+std::set<std::string> blocking_find_cgroups(const EndedAttempts& ended) {
   std::set<std::string> found;
   const std::string parent = os::delegated_cgroup();
   for (const std::string& run : os::cgroup_runs_below(parent)) {
@@ -86,12 +87,12 @@ std::set<std::string> cgroups_of(const EndedAttempts& ended) {
   return found;
 }
 
-bool is_alive(const os::Process& process) {
+bool blocking_is_alive(const os::Process& process) {
   const auto now = os::read_process(process.pid);
   return now && now->start == process.start && !now->is_zombie();
 }
 
-std::string name_of(const std::vector<os::Process>& processes, bool complete) {
+std::string blocking_name(const std::vector<os::Process>& processes, bool complete) {
   std::string text;
   std::size_t named = 0;
   for (const os::Process& process : processes) {
@@ -104,23 +105,13 @@ std::string name_of(const std::vector<os::Process>& processes, bool complete) {
   return complete ? "a process that keeps reappearing" : "/proc can't be read: out of file descriptors or memory";
 }
 
-}  // namespace
-
-std::optional<Leftover> parse_leftover(std::string_view part) {
-  const auto colon = part.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
-  const auto fence = os::number<std::int64_t>(part.substr(colon + 1));
-  if (fence <= 0) return std::nullopt;
-  return Leftover{std::string(part.substr(0, colon)), fence};
-}
-
-std::vector<Leftover> HostSurvivors::found() const {
+std::vector<Leftover> blocking_find_leftovers() {
   struct Seen {
     std::vector<os::Process> processes;
     bool kept = false;
   };
   std::map<std::string, Seen> seen;
-  for (const os::Marked& each : marked_by_others().found) {
+  for (const os::Marked& each : blocking_find_marked().found) {
     // A warden has the marks of the enclosing runs as well, and is one of their processes.
     const std::string watched = watched_by(each.process.pid);
     for (const std::string& part : each.parts) {
@@ -134,61 +125,121 @@ std::vector<Leftover> HostSurvivors::found() const {
   for (const auto& [part, what] : seen) {
     auto leftover = parse_leftover(part);
     if (!leftover || std::ranges::find(own, part) != own.end()) continue;
-    const bool alive = std::ranges::any_of(what.processes, is_alive);
+    const bool alive = std::ranges::any_of(what.processes, blocking_is_alive);
     leftover->trace = what.kept ? Trace::kept : alive ? Trace::orphaned : Trace::empty;
     leftovers.push_back(std::move(*leftover));
   }
   return leftovers;
 }
 
-Task<HostSurvivors::Ending> HostSurvivors::end(std::vector<Leftover> leftovers, std::function<bool()> hurry) {
+/// Ends the processes of some attempts. Each call scans or reads /proc, so it runs in the blocking pool, one at a time;
+/// end() owns the object and waits for the call.
+class LeftoverEnder {
+ public:
+  LeftoverEnder(const std::vector<Leftover>& leftovers, Duration grace, Duration killed_max)
+      : ended_(leftovers),
+        killed_max_(killed_max),
+        ladder_(grace, "", std::bind_front(&LeftoverEnder::blocking_find_targets, this)) {}
+
+  /// Scans, and sends the signals that are due. True: it is over, because nothing is left or the time is up.
+  bool blocking_step(TimePoint now) {
+    if (!begun_) cgroups_ = blocking_find_cgroups(ended_);
+    begun_ = true;
+    for (int clear = 0; clear < kScansThatProve; ++clear) {
+      left_ = blocking_scan(ended_, cgroups_);
+      const bool none = left_.complete && left_.processes.empty() && !blocking_is_any_left();
+      if (!none) return blocking_signal(now);
+    }
+    std::ranges::for_each(cgroups_, os::remove_cgroup);
+    return true;
+  }
+  /// Of the processes that the last scan found.
+  [[nodiscard]] bool blocking_is_any_left() const {
+    return std::ranges::any_of(left_.processes, blocking_is_alive) || std::ranges::any_of(cgroups_, os::is_populated);
+  }
+  /// Skips the grace period.
+  void blocking_hurry(TimePoint now) { ladder_.begin(SIGKILL, now); }
+
+  [[nodiscard]] TimePoint next() const noexcept { return ladder_.next(); }
+  [[nodiscard]] domain::Survivors::Ending ending() const {
+    return {.processes = static_cast<std::uint32_t>(ladder_.found()), .left = given_up_};
+  }
+
+ private:
+  std::vector<os::Process> blocking_find_targets() { return blocking_scan(ended_, cgroups_).processes; }
+  bool blocking_signal(TimePoint now) {
+    if (now >= give_up_) {
+      given_up_ = blocking_name(left_.processes, left_.complete);
+      return true;
+    }
+    if (!ladder_.begun()) ladder_.begin(SIGTERM, now);
+    if (now >= ladder_.next()) {
+      give_up_ = std::min(give_up_, now + killed_max_);
+      std::ranges::for_each(cgroups_, os::kill_cgroup);
+    }
+    ladder_.step(now);
+    return false;
+  }
+
+  const EndedAttempts ended_;
+  const Duration killed_max_;
+  bool begun_ = false;
+  std::set<std::string> cgroups_;
+  Ladder ladder_;
+  Scan left_;
+  TimePoint give_up_ = TimePoint::max();
+  std::string given_up_;
+};
+
+void blocking_kill(const std::vector<Leftover>& leftovers) {
   const EndedAttempts ended(leftovers);
-  std::set<std::string> cgroups = cgroups_of(ended);
-  Ladder ladder(grace_, "", [&] { return scan(ended, cgroups).processes; });
-  Ending ending;
+  std::set<std::string> cgroups = blocking_find_cgroups(ended);
+  const Scan left = blocking_scan(ended, cgroups);
+  std::ranges::for_each(cgroups, os::kill_cgroup);
+  os::signal_all(left.processes, SIGKILL);
+}
+
+}  // namespace
+
+std::optional<Leftover> parse_leftover(std::string_view part) {
+  const auto colon = part.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+  const auto fence = os::number<std::int64_t>(part.substr(colon + 1));
+  if (fence <= 0) return std::nullopt;
+  return Leftover{std::string(part.substr(0, colon)), fence};
+}
+
+Task<Result<std::vector<Leftover>>> HostSurvivors::find() {
+  co_return co_await offload(scans_, blocking_find_leftovers);
+}
+
+Task<HostSurvivors::Ending> HostSurvivors::end(std::vector<Leftover> leftovers, std::function<bool()> hurry) {
+  LeftoverEnder ender(leftovers, grace_, killed_max_);
+  const auto unread = [](const Error& error) { return Ending{.left = "/proc can't be read: " + error.describe()}; };
   bool hurried = false;
-  TimePoint give_up = TimePoint::max();
-  for (int clear = 0; clear < kScansThatProve;) {
-    const Scan left = scan(ended, cgroups);
-    const auto is_any_left = [&] {
-      return std::ranges::any_of(left.processes, is_alive) || std::ranges::any_of(cgroups, os::is_populated);
-    };
-    const bool none = left.complete && left.processes.empty() && !is_any_left();
-    clear = none ? clear + 1 : 0;
-    if (none) continue;
-    TimePoint now = executor_.now();
-    if (now >= give_up) {
-      ending.left = name_of(left.processes, left.complete);
-      break;
-    }
-    if (!ladder.begun()) ladder.begin(SIGTERM, now);
-    if (now >= ladder.next()) {
-      give_up = std::min(give_up, now + killed_max_);
-      std::ranges::for_each(cgroups, os::kill_cgroup);
-    }
-    ladder.step(now);
+  while (true) {
+    const auto over = co_await offload(scans_, [&, now = executor_.now()] { return ender.blocking_step(now); });
+    if (!over) co_return unread(over.error());
+    if (*over) co_return ender.ending();
     // A scan is expensive and finds nothing new until these are gone.
-    do {
+    for (bool any = true; any;) {
       if (!hurried && hurry()) {
         hurried = true;
-        ladder.begin(SIGKILL, executor_.now());
+        const auto begun = co_await offload(scans_, [&, now = executor_.now()] { ender.blocking_hurry(now); });
+        if (!begun) co_return unread(begun.error());
       } else {
         co_await sleep_for(kLookEvery);
       }
-    } while (is_any_left() && executor_.now() < ladder.next());
+      const auto left = co_await offload(scans_, [&] { return ender.blocking_is_any_left(); });
+      if (!left) co_return unread(left.error());
+      any = *left && executor_.now() < ender.next();
+    }
   }
-  if (ending.left.empty()) std::ranges::for_each(cgroups, os::remove_cgroup);
-  ending.processes = static_cast<std::uint32_t>(ladder.found());
-  co_return ending;
 }
 
-void HostSurvivors::kill(const std::vector<Leftover>& leftovers) {
-  if (leftovers.empty()) return;
-  const EndedAttempts ended(leftovers);
-  std::set<std::string> cgroups = cgroups_of(ended);
-  const Scan left = scan(ended, cgroups);
-  std::ranges::for_each(cgroups, os::kill_cgroup);
-  os::signal_all(left.processes, SIGKILL);
+Task<> HostSurvivors::kill(std::vector<Leftover> leftovers) {
+  if (leftovers.empty()) co_return;
+  (void)co_await offload(scans_, [&] { blocking_kill(leftovers); });
 }
 
 }  // namespace stint::driver

@@ -3,6 +3,7 @@
 
 #include "driver/frozen_test_support.hpp"
 #include "driver/ward.hpp"
+#include "os/blocking_run.hpp"
 #include "os/cgroup.hpp"
 #include "os/spawn.hpp"
 #include "os/terminal.hpp"
@@ -83,9 +84,10 @@ class SurvivorsTest : public testing::Test {
     EXPECT_EQ(ending.left, "");
     return ending.processes;
   }
+  std::vector<Leftover> found() { return os::blocking_run(reactor_, survivors_.find()).value(); }
   std::string trace_of(const std::string& name, std::int64_t fence) {
     using Trace = domain::Survivors::Trace;
-    for (const Leftover& each : survivors_.found()) {
+    for (const Leftover& each : found()) {
       if (each.run != name || each.fence != fence) continue;
       return each.trace == Trace::kept ? "kept" : each.trace == Trace::orphaned ? "orphaned" : "empty";
     }
@@ -229,7 +231,8 @@ TEST_F(SurvivorsTest, a_process_that_no_signal_ends_is_given_up_and_named) {
 TEST_F(SurvivorsTest, kill_does_not_wait) {
   const pid_t over = start(run('a') + ":1", "trap '' TERM; while :; do sleep 0.05; done"),
               other = start(run('b') + ":1");
-  survivors_.kill({{run('a'), 1}});
+  auto kill = [&]() -> Task<> { co_await survivors_.kill({{run('a'), 1}}); };
+  os::blocking_run(reactor_, kill());
   while (lives(over)) {
   }
   EXPECT_TRUE(lives(other));
@@ -255,7 +258,7 @@ TEST_F(SurvivorsTest, processes_of_the_own_run_are_not_survivors) {
   ::setenv(os::kMarkVariable, own.c_str(), 1);
   const pid_t ours = start(os::mark_beneath(own, run('b') + ":1"));
   EXPECT_EQ(end({{run('a'), 1}, {run('b'), 1}}), 0U);
-  EXPECT_TRUE(std::ranges::none_of(survivors_.found(), [&](const Leftover& each) { return each.run == run('b'); }));
+  EXPECT_TRUE(std::ranges::none_of(found(), [&](const Leftover& each) { return each.run == run('b'); }));
   ::unsetenv(os::kMarkVariable);
   EXPECT_TRUE(lives(ours));
 }
@@ -263,12 +266,12 @@ TEST_F(SurvivorsTest, processes_of_the_own_run_are_not_survivors) {
 TEST_F(SurvivorsTest, lists_each_attempt_once) {
   start(run('a') + ":4");
   start(run('a') + ":4/" + run('b') + ":1");
-  std::vector<std::string> found;
-  for (const Leftover& each : survivors_.found()) {
-    if (each.run == run('a') || each.run == run('b')) found.push_back(each.run + ":" + std::to_string(each.fence));
+  std::vector<std::string> names;
+  for (const Leftover& each : found()) {
+    if (each.run == run('a') || each.run == run('b')) names.push_back(each.run + ":" + std::to_string(each.fence));
   }
-  std::ranges::sort(found);
-  EXPECT_EQ(found, (std::vector<std::string>{run('a') + ":4", run('b') + ":1"}));
+  std::ranges::sort(names);
+  EXPECT_EQ(names, (std::vector<std::string>{run('a') + ":4", run('b') + ":1"}));
 }
 
 }  // namespace

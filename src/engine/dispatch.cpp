@@ -196,7 +196,7 @@ void Engine::report_unusable(const std::string& agent, const Error& error) {
   const std::string why = error.describe();
   waits_[agent] = {.cause = domain::WaitCause::permits, .detail = why};
   if (std::exchange(logged_unusable_[agent], why) != why) {
-    log_.say(domain::LogLevel::warning, "permits can't be taken", {{"agent", agent}, {"why", why}});
+    log_.write(domain::LogLevel::warning, "permits can't be taken", {{"agent", agent}, {"why", why}});
   }
   const bool for_good = error == Errc::denied || error == Errc::invalid;
   if (options_.only.empty() || !for_good) return;

@@ -79,7 +79,7 @@ Engine::Engine(Parts parts, EngineOptions options, AgentRegistry registry)
 
 Engine::~Engine() = default;
 
-Task<Result<>> Engine::enlist() {
+Task<Result<>> Engine::enrol() {
   STINT_CO_CHECK(co_await define_all(parts_.store, registry_));
   const TimePoint asked_at = parts_.executor.now();
   STINT_CO_TRY(owner_, co_await parts_.store.enrol(options_.label, kind_of(options_)));
@@ -88,7 +88,7 @@ Task<Result<>> Engine::enlist() {
 }
 
 Task<Result<>> Engine::run() {
-  if (!owner_) STINT_CO_CHECK(co_await enlist());
+  if (!owner_) STINT_CO_CHECK(co_await enrol());
   auto body = [&](Scope& scope) -> Task<Result<>> {
     scope_ = &scope;
     pool_.start(scope);
@@ -236,8 +236,8 @@ Task<> Engine::watch_lease() {
 /// Ends all work at once, because other nodes will take the runs, and enrols again as a new node.
 Task<> Engine::fence(std::string why) {
   if (std::exchange(fencing_, true)) co_return;
-  log_.say(domain::LogLevel::error, "lease lost",
-           {{"why", why}, domain::LogField::number("runs", std::to_string(worker_.carried().size()))});
+  log_.write(domain::LogLevel::error, "lease lost",
+             {{"why", why}, domain::LogField::number("runs", std::to_string(worker_.carried().size()))});
   settler_.give_up(*owner_);
   owner_.reset();
   leave_lines({});
@@ -251,7 +251,8 @@ Task<> Engine::fence(std::string why) {
     store_health_.record(pool::StoreHealth::Call::write, owner);
     if (owner) {
       owner_ = *owner;
-      log_.say(domain::LogLevel::info, "enrolled again", {domain::LogField::number("number", std::to_string(*owner))});
+      log_.write(domain::LogLevel::info, "enrolled again",
+                 {domain::LogField::number("number", std::to_string(*owner))});
       leased_until_ = end_of(asked_at, options_.lease);
       break;
     }
@@ -319,8 +320,8 @@ Task<> Engine::look_at_day() {
       fields.push_back(LogField::number("cost_micros", std::to_string(shortage->amount)));
       fields.push_back(LogField::number("cost_micros_per_day", std::to_string(shortage->bound)));
     }
-    log_.say(shortage ? domain::LogLevel::warning : domain::LogLevel::info,
-             shortage ? "no new runs begin" : "runs begin again", std::move(fields));
+    log_.write(shortage ? domain::LogLevel::warning : domain::LogLevel::info,
+               shortage ? "no new runs begin" : "runs begin again", std::move(fields));
   }
   day_shortage_ = std::move(shortage);
   if (day_shortage_) leave_lines({});
@@ -333,14 +334,17 @@ Task<> Engine::watch_survivors() {
   // Another host takes a lost run when its lease expires: its processes on this host must be gone by then.
   const bool leased = options_.lease != Duration::max();
   const Duration pause = leased ? std::min(every, options_.lease / kSurvivorLooksPerLease) : every;
+  using Leftovers = std::vector<domain::Survivors::Leftover>;
   std::uint64_t seen = 0;
   if (every == Duration::zero()) co_await rescued_.wait(seen);
   while (true) {
     seen = rescued_.count();
     const TimePoint began = parts_.executor.now();
-    auto found = parts_.survivors->found();
+    auto found = co_await parts_.survivors->find();
     const Duration look = parts_.executor.now() - began;
-    auto over = co_await lost_among(parts_.store, std::move(found), &worker_);
+    if (!found)
+      log_.write(domain::LogLevel::warning, "the scan for survivors failed", {{"why", found.error().describe()}});
+    auto over = co_await lost_among(parts_.store, std::move(found).value_or(Leftovers()), &worker_);
     if (!over.empty()) report(co_await parts_.survivors->end(std::move(over), [leased] { return leased; }));
     if (every == Duration::zero()) {
       co_await rescued_.wait(seen);
@@ -352,10 +356,10 @@ Task<> Engine::watch_survivors() {
 
 void Engine::report(const domain::Survivors::Ending& ending) {
   if (ending.processes > 0) {
-    log_.say(domain::LogLevel::warning, "survivors ended",
-             {domain::LogField::number("processes", std::to_string(ending.processes))});
+    log_.write(domain::LogLevel::warning, "survivors ended",
+               {domain::LogField::number("processes", std::to_string(ending.processes))});
   }
-  if (!ending.left.empty()) log_.say(domain::LogLevel::error, "survivors did not end", {{"left", ending.left}});
+  if (!ending.left.empty()) log_.write(domain::LogLevel::error, "survivors did not end", {{"left", ending.left}});
 }
 
 Task<> Engine::prune() {
@@ -438,9 +442,9 @@ Task<> Engine::hand_back() {
     } else if (!leave_at) {
       leave_at = now + options_.record_max;
     } else if (now >= *leave_at && !store_health_.gave_up()) {
-      log_.say(domain::LogLevel::error, "exiting before the store has recorded all settlements",
-               {{"why", store_health_.why_unusable()},
-                domain::LogField::number("runs", std::to_string(worker_.carried().size()))});
+      log_.write(domain::LogLevel::error, "exiting before the store has recorded all settlements",
+                 {{"why", store_health_.why_unusable()},
+                  domain::LogField::number("runs", std::to_string(worker_.carried().size()))});
       store_health_.give_up();
     }
     const TimePoint next = now + options_.look_every;

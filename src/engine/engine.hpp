@@ -95,7 +95,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   /// Enrols this node in the store. run() does it unless it was called before.
-  Task<Result<>> enlist();
+  Task<Result<>> enrol();
   /// Runs until drained. Fails if the store can't be used at the start.
   Task<Result<>> run();
 

@@ -16,11 +16,11 @@ TEST_F(EngineTest, carries_a_run_from_the_queue_to_its_end) {
 /// Captures warnings and errors.
 class WarningsOnly final : public domain::Log {
  public:
-  [[nodiscard]] bool hears(domain::LogLevel level) const noexcept override {
+  [[nodiscard]] bool is_enabled(domain::LogLevel level) const noexcept override {
     return level >= domain::LogLevel::warning;
   }
-  void say(domain::LogLevel level, std::string_view what, std::vector<domain::LogField>) override {
-    if (hears(level)) {
+  void write(domain::LogLevel level, std::string_view what, std::vector<domain::LogField>) override {
+    if (is_enabled(level)) {
       heard.emplace_back(what);
     } else {
       ++not_enabled;
@@ -337,7 +337,7 @@ class MarkedProcesses final : public domain::Survivors {
   std::vector<std::string> ended, killed;
   bool hurried = false;
   std::string left;  // what does not end
-  [[nodiscard]] std::vector<Leftover> found() const override { return marks; }
+  Task<Result<std::vector<Leftover>>> find() override { co_return marks; }
   Task<Ending> end(std::vector<Leftover> attempts, std::function<bool()> hurry) override {
     hurried = hurry();
     for (const Leftover& each : attempts) {
@@ -347,8 +347,9 @@ class MarkedProcesses final : public domain::Survivors {
     }
     co_return Ending{static_cast<std::uint32_t>(attempts.size()), left};
   }
-  void kill(const std::vector<Leftover>& attempts) override {
+  Task<> kill(std::vector<Leftover> attempts) override {
     for (const Leftover& each : attempts) killed.push_back(each.run + ":" + std::to_string(each.fence));
+    co_return;
   }
 };
 

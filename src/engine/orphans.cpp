@@ -32,8 +32,8 @@ void Engine::log_slow_endings() {
     const auto before = endings_.find(CarriedKey(key));
     const bool logged = before != endings_.end() && before->second;
     if (before != endings_.end() && !logged) {
-      log_.say(domain::LogLevel::warning, "ending the attempt takes long",
-               {{"run", std::string(CarriedKey(key).first)}, {"why", why.detail}, {"beyond", why.beyond}});
+      log_.write(domain::LogLevel::warning, "ending the attempt takes long",
+                 {{"run", std::string(CarriedKey(key).first)}, {"why", why.detail}, {"beyond", why.beyond}});
     }
     ending[CarriedKey(key)] = before != endings_.end();
   }
@@ -88,8 +88,9 @@ void Engine::forget_orphans(const std::set<CarriedKey>& owned) {
 }
 
 Task<> Engine::settle_orphan(store::NodeNumber owner, store::Claim claim) {
-  log_.say(domain::LogLevel::error, "run owned, but not carried: settled as lost",
-           {{"run", claim.id}, {"agent", claim.agent}, domain::LogField::number("fence", std::to_string(claim.fence))});
+  log_.write(
+      domain::LogLevel::error, "run owned, but not carried: settled as lost",
+      {{"run", claim.id}, {"agent", claim.agent}, domain::LogField::number("fence", std::to_string(claim.fence))});
   store::Settlement settlement;
   settlement.run = claim.run;
   settlement.fence = claim.fence;

@@ -23,10 +23,11 @@ Task<std::vector<domain::Survivors::Leftover>> lost_among(store::Store& store,
 }
 
 Task<> kill_survivors(store::Store& store, domain::Survivors& survivors) {
-  auto found = survivors.found();
-  auto over = co_await lost_among(store, std::move(found), nullptr);
+  auto found = co_await survivors.find();
+  if (!found) co_return;  // the next command looks again
+  auto over = co_await lost_among(store, *std::move(found), nullptr);
   std::erase_if(over, [](const domain::Survivors::Leftover& each) { return each.trace == Trace::kept; });
-  survivors.kill(over);
+  co_await survivors.kill(std::move(over));
 }
 
 }  // namespace stint::engine

@@ -42,7 +42,7 @@ Result<> Connection::blocking_prepare(const ConnectionNeeds& needs) {
 
 Task<Result<>> Connection::open() {
   if (daemon_) {
-    fleet_ = std::make_unique<RemoteFleet>(reactor_, *daemon_, system_, find_again_in(location_), on_outage_);
+    fleet_ = std::make_unique<RemoteFleet>(reactor_, *daemon_, system_, location_, on_outage_);
     co_return Result<>();
   }
   if (missing_) {

@@ -2,7 +2,7 @@
 
 #include "agent/files.hpp"
 #include "agent/trust.hpp"
-#include "os/living_file.hpp"
+#include "os/presence_file.hpp"
 #include "wire/daemon.hpp"
 
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ std::vector<Found> blocking_read_places(const std::filesystem::path& folder,
   for (const std::string& name : entries->names) {
     const std::filesystem::path file = folder / "daemons" / name;
     if (!agent::blocking_is_own(file, environment)) continue;  // another user must not redirect our runs
-    const auto text = os::blocking_read_living(file.string());
+    const auto text = os::blocking_read_presence(file.string());
     if (!text || file.extension() != ".json") continue;
     auto place = wire::read_daemon_place(*text);
     if (!place) continue;
@@ -106,10 +106,6 @@ Result<std::optional<DaemonLocation>> blocking_find_daemon(const project::Locati
   // STINT_TOKEN goes only to STINT_URL: a file of the checkout must not choose where it is sent.
   if (const std::string token = variable(location, "STINT_TOKEN"); !url.empty() && !token.empty()) place.token = token;
   return place;
-}
-
-std::function<std::optional<DaemonLocation>()> find_again_in(const project::Location& location) {
-  return [&location] { return blocking_find_daemon(location).value_or(std::nullopt); };
 }
 
 }  // namespace stint::fleet

@@ -3,7 +3,6 @@
 
 #include "project/checkout.hpp"
 
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -21,7 +20,5 @@ struct DaemonLocation {
 /// the newest. A daemon's token is a regular file beside its own, and is sent only to its own address, never to another
 /// that `STINT_URL` names. Fails if `STINT_URL` is not a URL, or the project can't be found.
 [[nodiscard]] Result<std::optional<DaemonLocation>> blocking_find_daemon(const project::Location& location);
-/// Resolves the daemon again on reconnect; none on any error.
-[[nodiscard]] std::function<std::optional<DaemonLocation>()> find_again_in(const project::Location& location);
 
 }  // namespace stint::fleet

@@ -42,8 +42,8 @@ class FullStoreTest : public EngineTest, protected domain::Log {
   bool was_logged(std::string_view what) const {
     return std::ranges::any_of(said_, [&](const std::string& line) { return line.starts_with(what); });
   }
-  [[nodiscard]] bool hears(domain::LogLevel) const noexcept override { return true; }
-  void say(domain::LogLevel, std::string_view what, std::vector<domain::LogField>) override {
+  [[nodiscard]] bool is_enabled(domain::LogLevel) const noexcept override { return true; }
+  void write(domain::LogLevel, std::string_view what, std::vector<domain::LogField>) override {
     said_.emplace_back(what);
   }
 

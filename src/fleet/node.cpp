@@ -8,6 +8,8 @@ namespace stint::fleet {
 
 namespace {
 
+constexpr std::uint32_t kPlansAtOnce = 2;  // they wait for the disk; more would not be sooner
+
 engine::EngineOptions with_call_limits(engine::EngineOptions options, const project::Snapshot& snapshot) {
   options.call_limits = snapshot.process_limits;
   return options;
@@ -17,7 +19,8 @@ engine::EngineOptions with_call_limits(engine::EngineOptions options, const proj
 
 Node::Node(const Parts& parts, Options options)
     : permits_(parts.reactor, parts.system, parts.snapshot),
-      planner_(parts.snapshot, std::move(options.planner)),
+      files_("attempts", kPlansAtOnce),
+      planner_(files_, parts.snapshot, std::move(options.planner)),
       driver_(parts.reactor, std::move(options.driver)),
       engine_({parts.reactor, parts.store, driver_, permits_, run_codec_, parts.system, parts.log, &driver_.survivors(),
                &planner_},

@@ -7,6 +7,7 @@
 #include "fleet/local_fleet.hpp"
 #include "limit/host_permits.hpp"
 #include "project/attempt_planner.hpp"
+#include "stint/offload.hpp"
 #include "wire/run_codec.hpp"
 
 namespace stint::fleet {
@@ -36,6 +37,7 @@ class Node {
  private:
   wire::RunCodec run_codec_;
   limit::HostPermits permits_;
+  BlockingPool files_;
   project::AttemptPlanner planner_;
   driver::DriverRouter driver_;
   engine::Engine engine_;

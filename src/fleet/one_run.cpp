@@ -29,7 +29,7 @@ Task<Result<>> OneRun::carry(engine::Submission submission, std::function<Task<R
   const std::string agent = submission.agent.empty() ? std::string(domain::kPromptAgent) : submission.agent;
   const project::AgentSpec* const spec = project::find_spec(parts_.snapshot->registry, agent);
   make_node(spec == nullptr ? agent : project::name_in_store(*spec, submission.driver, submission.model));
-  STINT_CO_CHECK(co_await node_->engine().enlist());
+  STINT_CO_CHECK(co_await node_->engine().enrol());
   submission.id = id_;
   // A node that takes it up later may serve another checkout; on another host there may be no such folder.
   if (options_.lasting_lease) submission.directory = parts_.snapshot->checkout.project.root.string();

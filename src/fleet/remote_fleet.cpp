@@ -61,11 +61,11 @@ Error remote_error(int status, const std::string& detail, std::optional<Duration
   return Error(code, Retry::safe, std::move(what)).after(retry_after.value_or(1s));
 }
 
-RemoteFleet::RemoteFleet(Reactor& reactor, DaemonLocation place, const domain::System& system, FindAgain find_again,
-                         Outage::Say say)
+RemoteFleet::RemoteFleet(Reactor& reactor, DaemonLocation place, const domain::System& system,
+                         project::Location location, Outage::Say say)
     : executor_(reactor),
       place_(std::move(place)),
-      find_again_(std::move(find_again)),
+      location_(std::move(location)),
       say_(std::move(say)),
       system_(system),
       client_(reactor),
@@ -109,7 +109,9 @@ Task<Result<net::Reply>> RemoteFleet::ask(Call call) {
   const Retry retry = reply.error().retry();
   Error error(code, retry,
               fmt::format("the daemon at {} does not answer. {}", net::shown_url(place_.url), place_.remedy));
-  if (auto found = find_again_()) place_ = std::move(*found);  // for the next attempt
+  // For the next attempt: a daemon that was started again has another address.
+  auto found = co_await offload(files_, [this] { return blocking_find_daemon(location_); });
+  if (found && *found) place_ = std::move(**found);
   co_return fail(std::move(error).because(reply.error()));
 }
 

@@ -7,8 +7,8 @@
 #include "fleet/follow.hpp"
 #include "fleet/remote_changes.hpp"
 #include "net/http_client.hpp"
+#include "stint/offload.hpp"
 
-#include <functional>
 #include <map>
 #include <string>
 
@@ -21,9 +21,8 @@ namespace stint::fleet {
 
 class RemoteFleet final : public Fleet {
  public:
-  /// Resolves the daemon again, when it no longer answers at its address.
-  using FindAgain = std::function<std::optional<DaemonLocation>()>;
-  RemoteFleet(Reactor& reactor, DaemonLocation place, const domain::System& system, FindAgain find_again,
+  /// Resolves the daemon of `location` again when it no longer answers at `place`.
+  RemoteFleet(Reactor& reactor, DaemonLocation place, const domain::System& system, project::Location location,
               Outage::Say say);
 
   Task<Result<std::vector<Result<engine::Submitted>>>> submit(std::vector<engine::Submission> submissions) override;
@@ -68,7 +67,8 @@ class RemoteFleet final : public Fleet {
 
   Executor& executor_;
   DaemonLocation place_;
-  const FindAgain find_again_;
+  const project::Location location_;
+  BlockingPool files_{"files", 1};
   const Outage::Say say_;  // reports outages while wait() waits
   const domain::System& system_;
   net::HttpClient client_;

@@ -112,7 +112,7 @@ std::string metrics_text(const engine::FleetStatus& status, const ServerStats* s
   page.one("stint_runs_ready", "gauge", "Queued runs that could be claimed now.", status.stats.ready);
   page.one("stint_store_bytes", "gauge", "Size of the store on disk.", status.stats.bytes);
   page.one("stint_store_nodes", "gauge", "Nodes: processes that carry runs of this store.", status.stats.nodes);
-  page.one("stint_cost_today_micros", "gauge", "Cost of today, in millionths of the currency.",
+  page.one("stint_cost_micros_today", "gauge", "Cost of today, in millionths of the currency.",
            status.cost_micros_today);
   page.one("stint_tokens_today", "gauge", "Tokens used today.", status.tokens_today);
   if (status.pool) add_pool(page, *status.pool);

@@ -23,10 +23,13 @@ std::uint64_t memory_available() {
   return kilobytes * 1024;
 }
 
-Descriptors descriptors() {
-  Descriptors found;
+std::size_t descriptors_max() noexcept {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) found.most = limit.rlim_cur;
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+Descriptors blocking_descriptors() {
+  Descriptors found{.used = 0, .most = descriptors_max()};
   DIR* const folder = ::opendir("/proc/self/fd");
   if (folder == nullptr) {
     found.used = found.most;

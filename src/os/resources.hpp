@@ -10,11 +10,13 @@ namespace stint::os {
 /// MemAvailable of /proc/meminfo, in bytes; 0 if it cannot be read.
 [[nodiscard]] std::uint64_t memory_available();
 
+/// How many descriptors this process may have.
+[[nodiscard]] std::size_t descriptors_max() noexcept;
 struct Descriptors {
   std::size_t used = 0, most = 0;
 };
-/// Of this process.
-[[nodiscard]] Descriptors descriptors();
+/// Of this process. Counts them: about 0.5 ms for a thousand.
+[[nodiscard]] Descriptors blocking_descriptors();
 /// Raises the limit to the maximum that the system allows.
 void raise_descriptor_limit() noexcept;
 /// The limit before that; 0: not raised. Started programs get this one, as some iterate over all possible

@@ -125,10 +125,10 @@ Task<> Settler::settle_batch(std::vector<SharedEntry> batch) {
 
 void Settler::replace(Entry& entry, const Error& refusal) {
   if (std::exchange(entry.refused, true)) return;
-  log_.say(domain::LogLevel::error, "settlement refused by the store",
-           {domain::LogField::number("run_number", std::to_string(entry.settlement.run)),
-            {"settle", std::string(to_string(entry.settlement.settle))},
-            {"why", refusal.describe()}});
+  log_.write(domain::LogLevel::error, "settlement refused by the store",
+             {domain::LogField::number("run_number", std::to_string(entry.settlement.run)),
+              {"settle", std::string(to_string(entry.settlement.settle))},
+              {"why", refusal.describe()}});
   const bool has_texts = !entry.settlement.error.empty() || !entry.settlement.result.empty();
   if (has_texts) entry.settlement = without_texts(entry.settlement, entry.if_refused, refusal);
 }

@@ -10,7 +10,7 @@ void StoreHealth::worked(Call call) {
   const bool well = std::ranges::all_of(states_, [](const State& each) { return each.why.empty(); });
   if (!well || !logged_) return;
   logged_ = false;
-  log_.say(domain::LogLevel::info, "the store can be used again", {});
+  log_.write(domain::LogLevel::info, "the store can be used again", {});
 }
 
 void StoreHealth::failed(Call call, const Error& error) {
@@ -19,7 +19,7 @@ void StoreHealth::failed(Call call, const Error& error) {
   if (now < quiet_until_) return;
   quiet_until_ = now + kLogEvery;
   logged_ = true;
-  log_.say(domain::LogLevel::error, "the store can't be used", {{"why", state(call).why}});
+  log_.write(domain::LogLevel::error, "the store can't be used", {{"why", state(call).why}});
 }
 
 void StoreHealth::give_up() {

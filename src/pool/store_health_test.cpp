@@ -16,8 +16,8 @@ using Call = StoreHealth::Call;
 
 class StoreHealthTest : public testing::Test, protected domain::Log {
  protected:
-  [[nodiscard]] bool hears(domain::LogLevel) const noexcept override { return true; }
-  void say(domain::LogLevel, std::string_view what, std::vector<domain::LogField> fields) override {
+  [[nodiscard]] bool is_enabled(domain::LogLevel) const noexcept override { return true; }
+  void write(domain::LogLevel, std::string_view what, std::vector<domain::LogField> fields) override {
     logged_.push_back(std::string(what) + (fields.empty() ? "" : ": " + fields.front().value));
   }
   void fail_at(Call call, const char* why) {

@@ -89,8 +89,7 @@ Task<Worker::Report> Worker::prepare(Assignment& assignment, Carried& carried, O
     co_return not_begun(assigned.error());
   }
   if (carried.is_stopped()) co_return stopped_before(carried);
-  const Result<> planned = plan(*order);
-  co_return planned ? nullptr : not_begun(planned.error());
+  co_return co_await plan(carried, *order);
 }
 
 /// Makes the order for the driver from the claim and from what earlier attempts left.
@@ -128,10 +127,13 @@ Result<> Worker::assign_permits(Assignment& assignment, const Carried& carried, 
   return {};
 }
 
-Result<> Worker::plan(domain::WorkOrder& order) const {
-  if (parts_.planner == nullptr) return {};
-  STINT_TRY(order.spec, parts_.planner->plan(order));
-  return {};
+Task<Worker::Report> Worker::plan(const Carried& carried, domain::WorkOrder& order) const {
+  if (parts_.planner == nullptr) co_return nullptr;
+  Result<domain::AttemptSpec> spec = co_await parts_.planner->plan(order);
+  if (carried.is_stopped()) co_return stopped_before(carried);
+  if (!spec) co_return not_begun(spec.error());
+  order.spec = std::move(*spec);
+  co_return nullptr;
 }
 
 /// Another node can continue the run only from a conversation that the store has: see ConversationRecord.
@@ -295,21 +297,21 @@ void Worker::count(std::optional<RunState> state) {
 }
 
 void Worker::log_dropped(const Carried& carried, const Recorder& recorder) const {
-  parts_.log.say(domain::LogLevel::warning, "output dropped: the store accepted no writes for too long",
-                 {{"run", carried.id},
-                  domain::LogField::number("attempt", std::to_string(carried.attempt)),
-                  domain::LogField::number("bytes", std::to_string(recorder.bytes_dropped())),
-                  domain::LogField::number("notes", std::to_string(recorder.notes_left_out()))});
+  parts_.log.write(domain::LogLevel::warning, "output dropped: the store accepted no writes for too long",
+                   {{"run", carried.id},
+                    domain::LogField::number("attempt", std::to_string(carried.attempt)),
+                    domain::LogField::number("bytes", std::to_string(recorder.bytes_dropped())),
+                    domain::LogField::number("notes", std::to_string(recorder.notes_left_out()))});
 }
 
 void Worker::log_begin(const Carried& carried) const {
-  if (!parts_.log.hears(domain::LogLevel::info)) return;
-  parts_.log.say(domain::LogLevel::info, "run begun",
-                 {{"run", carried.id},
-                  domain::LogField::number("attempt", std::to_string(carried.attempt)),
-                  {"agent", carried.agent},
-                  {"worker", carried.worker},
-                  {"trace", carried.trace}});
+  if (!parts_.log.is_enabled(domain::LogLevel::info)) return;
+  parts_.log.write(domain::LogLevel::info, "run begun",
+                   {{"run", carried.id},
+                    domain::LogField::number("attempt", std::to_string(carried.attempt)),
+                    {"agent", carried.agent},
+                    {"worker", carried.worker},
+                    {"trace", carried.trace}});
 }
 
 /// No state: another node owns the run, or the settlement could not be recorded.
@@ -317,17 +319,17 @@ void Worker::log_end(const Carried& carried, const domain::Verdict& verdict, Out
                      std::optional<RunState> state) const {
   const bool well = state && *state != RunState::failed && *state != RunState::in_doubt;
   const domain::LogLevel level = well ? domain::LogLevel::info : domain::LogLevel::warning;
-  if (!parts_.log.hears(level)) return;
-  parts_.log.say(level, "attempt ended",
-                 {{"run", carried.id},
-                  domain::LogField::number("attempt", std::to_string(carried.attempt)),
-                  {"agent", carried.agent},
-                  {"state", std::string(state                     ? to_string(*state)
-                                        : parts_.health.gave_up() ? "not recorded"
-                                                                  : "taken by another node")},
-                  {"outcome", std::string(to_string(outcome))},
-                  {"why", outcome == OutcomeKind::succeeded ? std::string() : verdict.why},
-                  {"trace", carried.trace}});
+  if (!parts_.log.is_enabled(level)) return;
+  parts_.log.write(level, "attempt ended",
+                   {{"run", carried.id},
+                    domain::LogField::number("attempt", std::to_string(carried.attempt)),
+                    {"agent", carried.agent},
+                    {"state", std::string(state                     ? to_string(*state)
+                                          : parts_.health.gave_up() ? "not recorded"
+                                                                    : "taken by another node")},
+                    {"outcome", std::string(to_string(outcome))},
+                    {"why", outcome == OutcomeKind::succeeded ? std::string() : verdict.why},
+                    {"trace", carried.trace}});
 }
 
 }  // namespace stint::pool

@@ -82,7 +82,7 @@ class Worker {
   Task<Report> prepare(Assignment& assignment, Carried& carried, Order& order);
   Result<Order> order_of(Assignment& assignment, Carried& carried) const;
   Result<> assign_permits(Assignment& assignment, const Carried& carried, domain::WorkOrder& order) const;
-  Result<> plan(domain::WorkOrder& order) const;
+  Task<Report> plan(const Carried& carried, domain::WorkOrder& order) const;
   Task<Report> make_resumable(const Assignment& assignment, Carried& carried, domain::WorkOrder& order,
                               Recorder& recorder);
   // The work itself.

@@ -73,6 +73,8 @@ class WorkerTest : public PoolWorld, protected domain::Driver, protected domain:
   std::optional<WorkerPool<std::unique_ptr<Assignment>>> pool_;
   Body body_;
   std::optional<Error> plan_fails_;
+  Duration plan_takes_{};
+  int plans_ = 0;        // begun
   std::string chooses_;  // as the id of a conversation
   std::vector<domain::WorkOrder> orders_;
   std::unique_ptr<domain::HeldPermits> permits_;
@@ -109,12 +111,14 @@ class WorkerTest : public PoolWorld, protected domain::Driver, protected domain:
     return std::make_unique<BodyWork>(body_, context);
   }
   [[nodiscard]] std::string choose_conversation(const domain::WorkOrder&) override { return chooses_; }
-  Result<domain::AttemptSpec> plan(const domain::WorkOrder& order) override {
-    if (plan_fails_) return fail(*plan_fails_);
+  Task<Result<domain::AttemptSpec>> plan(const domain::WorkOrder& order) override {
+    ++plans_;
+    if (plan_takes_ > Duration::zero()) co_await sleep_for(plan_takes_);
+    if (plan_fails_) co_return fail(*plan_fails_);
     domain::AttemptSpec spec;
     spec.driver = "made-up";
     spec.invocation.prompt = "for " + order.run;
-    return spec;
+    co_return spec;
   }
 };
 
@@ -135,6 +139,17 @@ TEST_F(WorkerTest, a_run_that_can_not_be_planned_does_not_reach_the_driver) {
   EXPECT_NE(run.error.find("not here"), std::string::npos);
   EXPECT_TRUE(orders_.empty());
   EXPECT_TRUE(store_.marks.empty()) << "it can't have had effects";
+}
+
+TEST_F(WorkerTest, a_run_that_is_stopped_while_it_is_planned_does_not_begin) {
+  submit(kRun);
+  plan_takes_ = 1h;
+  begin_to_carry();
+  ASSERT_TRUE(sim_.run_until([&] { return plans_ == 1; }));
+  worker_.find(kRun)->stop(Carried::Stop::handed_back, "the node drains");
+  wait();
+  EXPECT_TRUE(orders_.empty());
+  EXPECT_EQ(look(kRun).state, RunState::queued);
 }
 
 TEST_F(WorkerTest, input_that_can_not_be_read_fails_the_run) {

@@ -20,8 +20,8 @@ namespace {
 constexpr std::string_view kTokenVariable = "STINT_TOKEN=";
 
 /// A separate home for a CLI's login and conversations, one for each permit of the agent.
-Result<std::string> home_variable(const Snapshot& snapshot, const domain::Agent& agent,
-                                  const domain::DriverDescriptor& driver, std::uint32_t slot) {
+Result<std::string> blocking_make_home(const Snapshot& snapshot, const domain::Agent& agent,
+                                       const domain::DriverDescriptor& driver, std::uint32_t slot) {
   STINT_TRY(const auto homes, agent::blocking_find_homes_of_agents(snapshot.state, snapshot.checkout.project));
   const std::string home = (homes / agent.name / std::to_string(slot)).string();
   std::error_code error;
@@ -178,39 +178,18 @@ std::vector<std::string> untrusted_environment(const agent::EnvironmentVariables
   return changes;
 }
 
-AttemptPlanner::AttemptPlanner(CurrentSnapshot snapshot, Options options)
-    : snapshot_(std::move(snapshot)), options_(std::move(options)) {}
+namespace {
 
-Result<domain::AttemptSpec> AttemptPlanner::plan(const domain::WorkOrder& order) {
-  const auto snapshot = snapshot_();
-  const auto found = snapshot->registry.find(order.agent);
-  if (found == snapshot->registry.end())
-    return fail(Errc::invalid, "this node has no agent '" + order.agent + "' any more");
-  const AgentSpec& agent = found->second;
-  if (agent.refused) return fail(*agent.refused);
-  domain::AttemptSpec spec;
-  spec.driver = order.input.driver.empty() ? std::string(agent.agent.driver->name) : order.input.driver;
-  // Checked at submit, too; but the agent's file may have changed since, and imported runs were never checked.
-  if (const auto no = agent.refused_drivers.find(spec.driver); no != agent.refused_drivers.end()) {
-    return fail(no->second);
-  }
-  STINT_TRY(spec.invocation, invocation_of(*snapshot, agent.agent, order));
-  spec.invocation.price = price_of(agent.prices, spec.invocation.model, spec.driver);
-  STINT_TRY(spec.directory, blocking_find_folder(*snapshot, order.input.directory));
-  STINT_TRY(const bool trusted_there, blocking_check_order(*snapshot, agent, order, spec.directory, options_.program));
-  spec.invocation.reads_checkout = snapshot->trusted && trusted_there;
-  spec.idle_timeout = agent.agent.idle_timeout;
-  spec.memory_bytes_max = agent.agent.memory_bytes_max.value_or(0);
-  STINT_CHECK(add_environment(spec, *snapshot, agent.agent, order));
-  if (!spec.invocation.reads_checkout) {
-    const bool left_out = agent.agent.name == domain::kPromptAgent && !snapshot->catalogue.system_prompt.empty();
-    spec.note = blocking_what_is_left_out(spec.directory, driver_of(agent.agent, spec.driver), left_out);
-  }
-  return spec;
-}
+/// An order, and what this process adds to it. All of it lives in the frame that waits for the plan.
+struct OrderHere {
+  const domain::WorkOrder& order;
+  std::vector<std::string> environment;
+  std::string program;  ///< named on the command line; empty: none
+};
 
-Result<> AttemptPlanner::add_environment(domain::AttemptSpec& spec, const Snapshot& snapshot,
-                                         const domain::Agent& agent, const domain::WorkOrder& order) const {
+Result<> blocking_add_environment(domain::AttemptSpec& spec, const Snapshot& snapshot, const domain::Agent& agent,
+                                  const OrderHere& here) {
+  const domain::WorkOrder& order = here.order;
   const auto variables = os::environment_variables();
   spec.environment = secrets_to_withhold(variables, snapshot.checkout.settings.store);
   const auto add = [&](std::vector<std::string> changes) {
@@ -220,16 +199,60 @@ Result<> AttemptPlanner::add_environment(domain::AttemptSpec& spec, const Snapsh
     const auto there = agent::blocking_find_project(spec.directory);
     add(untrusted_environment(variables, there ? agent::blocking_find_submodules(*there) : std::vector<std::string>()));
   }
-  if (options_.environment) add(options_.environment(order));
+  add(here.environment);
   spec.environment.push_back("TRACEPARENT=" + domain::traceparent(order.input.trace, order.mark()));
   for (const std::string& each : spec.environment) {
     if (each.starts_with(kTokenVariable)) spec.secrets.push_back(each.substr(kTokenVariable.size()));
   }
   if (agent.home != domain::AgentHome::slot) return {};
   STINT_TRY(std::string variable,
-            home_variable(snapshot, agent, driver_of(agent, spec.driver), order.slot.value_or(0)));
+            blocking_make_home(snapshot, agent, driver_of(agent, spec.driver), order.slot.value_or(0)));
   spec.environment.push_back(std::move(variable));
   return {};
+}
+
+Result<domain::AttemptSpec> blocking_plan(const Snapshot& snapshot, const OrderHere& here) {
+  const domain::WorkOrder& order = here.order;
+  const auto found = snapshot.registry.find(order.agent);
+  if (found == snapshot.registry.end())
+    return fail(Errc::invalid, "this node has no agent '" + order.agent + "' any more");
+  const AgentSpec& agent = found->second;
+  if (agent.refused) return fail(*agent.refused);
+  domain::AttemptSpec spec;
+  spec.driver = order.input.driver.empty() ? std::string(agent.agent.driver->name) : order.input.driver;
+  // Checked at submit, too; but the agent's file may have changed since, and imported runs were never checked.
+  if (const auto no = agent.refused_drivers.find(spec.driver); no != agent.refused_drivers.end()) {
+    return fail(no->second);
+  }
+  STINT_TRY(spec.invocation, invocation_of(snapshot, agent.agent, order));
+  spec.invocation.price = price_of(agent.prices, spec.invocation.model, spec.driver);
+  STINT_TRY(spec.directory, blocking_find_folder(snapshot, order.input.directory));
+  STINT_TRY(const bool trusted_there, blocking_check_order(snapshot, agent, order, spec.directory, here.program));
+  spec.invocation.reads_checkout = snapshot.trusted && trusted_there;
+  spec.idle_timeout = agent.agent.idle_timeout;
+  spec.memory_bytes_max = agent.agent.memory_bytes_max.value_or(0);
+  STINT_CHECK(blocking_add_environment(spec, snapshot, agent.agent, here));
+  if (!spec.invocation.reads_checkout) {
+    const bool left_out = agent.agent.name == domain::kPromptAgent && !snapshot.catalogue.system_prompt.empty();
+    spec.note = blocking_what_is_left_out(spec.directory, driver_of(agent.agent, spec.driver), left_out);
+  }
+  return spec;
+}
+
+}  // namespace
+
+AttemptPlanner::AttemptPlanner(BlockingPool& files, CurrentSnapshot snapshot, Options options)
+    : files_(files), snapshot_(std::move(snapshot)), options_(std::move(options)) {}
+
+Task<Result<domain::AttemptSpec>> AttemptPlanner::plan(const domain::WorkOrder& order) {
+  const auto snapshot = snapshot_();
+  const OrderHere here{.order = order,
+                       .environment = options_.environment ? options_.environment(order) : std::vector<std::string>(),
+                       .program = options_.program};
+  auto planned = co_await offload(files_, [&] { return blocking_plan(*snapshot, here); });
+  if (planned || planned.error() != Errc::unavailable) co_return planned;
+  // No thread could be started: the run may begin when the host has room for one.
+  co_return fail(Error(Errc::exhausted, Retry::safe, "the attempt could not be planned").because(planned.error()));
 }
 
 }  // namespace stint::project

@@ -4,6 +4,7 @@
 
 #include "domain/driver.hpp"
 #include "project/snapshot.hpp"
+#include "stint/offload.hpp"
 
 #include <functional>
 #include <memory>
@@ -23,22 +24,22 @@ namespace stint::project {
                                                              const std::vector<std::string>& submodules = {});
 
 /// Renders the prompt, checks the run's folder and program, decides what of the checkout the agent may read, and makes
-/// the environment of its processes.
+/// the environment of its processes. Reads and makes files for that in `files`, which must outlive the plans. One
+/// executor; must outlive its plans.
 class AttemptPlanner final : public domain::AttemptPlanner {
  public:
   struct Options {
-    /// Further variables of a run's processes: the address of its fleet, and its own token for it.
+    /// Further variables of a run's processes: the address of its fleet, and its own token for it. Called on the
+    /// thread of the executor.
     std::function<std::vector<std::string>(const domain::WorkOrder&)> environment;
     std::string program;  ///< named on the command line of this process; empty: none
   };
-  AttemptPlanner(CurrentSnapshot snapshot, Options options);
+  AttemptPlanner(BlockingPool& files, CurrentSnapshot snapshot, Options options);
 
-  Result<domain::AttemptSpec> plan(const domain::WorkOrder& order) override;
+  Task<Result<domain::AttemptSpec>> plan(const domain::WorkOrder& order) override;
 
  private:
-  Result<> add_environment(domain::AttemptSpec& spec, const Snapshot& snapshot, const domain::Agent& agent,
-                           const domain::WorkOrder& order) const;
-
+  BlockingPool& files_;
   CurrentSnapshot snapshot_;
   Options options_;
 };

@@ -2,6 +2,8 @@
 
 #include "agent/test_folder.hpp"
 #include "agent/trust.hpp"
+#include "stint/scope.hpp"
+#include "stint/testing.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,6 +14,17 @@ namespace stint::project {
 namespace {
 
 using Changes = std::vector<std::string>;
+
+/// The pool must have no threads: its calls run in place.
+Result<domain::AttemptSpec> run(Task<Result<domain::AttemptSpec>> plan) {
+  Simulator sim;
+  RootScope scope(sim);
+  std::optional<Result<domain::AttemptSpec>> planned;
+  auto body = [&]() -> Task<> { planned.emplace(co_await std::move(plan)); };
+  scope.spawn(body());
+  sim.settle();
+  return std::move(planned).value();
+}
 
 TEST(SecretsToWithhold, are_the_users_token_and_the_password_of_the_store) {
   EXPECT_EQ(secrets_to_withhold({}, "sqlite"), (Changes{"STINT_TOKEN", "STINT_URL"}));
@@ -60,12 +73,13 @@ TEST(AttemptPlanner, a_home_for_each_permit_is_named_by_the_variable_of_the_driv
     return HostLimitState{.capacity = use.capacity, .unusable = {}};
   };
   const auto snapshot = blocking_read_snapshot(location, ports).value();
-  AttemptPlanner planner([&] { return snapshot; }, {});
+  BlockingPool files("files", 0);
+  AttemptPlanner planner(files, [&] { return snapshot; }, {});
   for (const domain::DriverDescriptor& driver : domain::kDrivers) {
     domain::WorkOrder order;
     order.agent = fmt::format("by-{}", driver.name);
     order.slot = 3;
-    const auto spec = planner.plan(order);
+    const auto spec = run(planner.plan(order));
     ASSERT_TRUE(spec) << spec.error().describe();
     EXPECT_EQ(spec->driver, driver.name);
     const std::string& last = spec->environment.back();
@@ -100,7 +114,9 @@ class AttemptPlannerTest : public ::testing::Test {
   }
   Result<domain::AttemptSpec> plan(AttemptPlanner::Options options = {}) const {
     const auto snapshot = blocking_read_snapshot(location_, ports_).value();
-    return AttemptPlanner([snapshot] { return snapshot; }, std::move(options)).plan(order_);
+    BlockingPool files("files", 0);
+    AttemptPlanner planner(files, [snapshot] { return snapshot; }, std::move(options));
+    return run(planner.plan(order_));
   }
   std::string refusal() const {
     const auto planned = plan();
@@ -112,6 +128,15 @@ class AttemptPlannerTest : public ::testing::Test {
   SnapshotPorts ports_;
   domain::WorkOrder order_;
 };
+
+TEST_F(AttemptPlannerTest, reads_files_only_in_the_blocking_pool) {
+  const auto snapshot = blocking_read_snapshot(location_, ports_).value();
+  BlockingPool files("files", 0);
+  files.close();
+  AttemptPlanner planner(files, [snapshot] { return snapshot; }, {});
+  order_.input.directory = "gone";  // a plan that looks for it fails otherwise
+  EXPECT_EQ(run(planner.plan(order_)).error(), Errc::closed);
+}
 
 TEST_F(AttemptPlannerTest, renders_the_prompt_and_takes_the_settings_of_the_agent_file) {
   const auto planned = plan();

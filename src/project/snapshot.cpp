@@ -54,7 +54,7 @@ class AgentReader {
         trusted_(snapshot.trusted),
         git_things_(agent::blocking_find_git_things(snapshot.checkout.project)) {}
 
-  void read(const domain::Agent& agent, bool gone = false) {
+  void blocking_read(const domain::Agent& agent, bool gone = false) {
     AgentSpec spec;
     spec.gone = gone;
     const agent::Settings& settings = snapshot_.checkout.settings;
@@ -88,13 +88,13 @@ class AgentReader {
     // Also without a capacity, so that an agent or an account can be paused.
     add_to_store(spec, domain::agent_limit(agent.name), 1);
     if (!spec.account.empty()) add_to_store(spec, spec.account, 1);
-    if (agent.max_concurrency) add(spec, domain::agent_limit(agent.name), 1, *agent.max_concurrency, cluster_);
+    if (agent.max_concurrency) blocking_add(spec, domain::agent_limit(agent.name), 1, *agent.max_concurrency, cluster_);
     for (const domain::LimitRequest& request : agent.limits) {
       const auto capacity = configured_capacity(settings, request.name);
       if (capacity && counts_calls(settings, request.name)) {
         check_call_limit(spec, request, *capacity);
       } else if (capacity) {
-        add(spec, request.name, request.weight, *capacity, counts_in_store(request.name));
+        blocking_add(spec, request.name, request.weight, *capacity, counts_in_store(request.name));
       } else if (!spec.refused) {
         spec.refused =
             Error(Errc::invalid,
@@ -102,7 +102,7 @@ class AgentReader {
                               agent.file, request.line, request.name));
       }
     }
-    if (const auto capacity = configured_capacity(settings, "host")) add(spec, "host", 1, *capacity, false);
+    if (const auto capacity = configured_capacity(settings, "host")) blocking_add(spec, "host", 1, *capacity, false);
     if (!uses_.empty()) snapshot_.host_limits[agent.name] = uses_;
     add_variants(spec, settings);
     snapshot_.registry[agent.name] = std::move(spec);
@@ -156,7 +156,8 @@ class AgentReader {
       known->weight = std::max(known->weight, weight);
     }
   }
-  void add(AgentSpec& spec, const std::string& name, std::uint32_t weight, std::uint32_t capacity, bool in_store) {
+  void blocking_add(AgentSpec& spec, const std::string& name, std::uint32_t weight, std::uint32_t capacity,
+                    bool in_store) {
     if (in_store) {
       add_to_store(spec, name, weight);
       snapshot_.cluster_limits[name] = capacity;
@@ -203,17 +204,17 @@ Result<std::shared_ptr<const Snapshot>> blocking_read_snapshot(const Location& l
     snapshot->process_limits[name] = *configured_capacity(snapshot->checkout.settings, name);
   }
   AgentReader reader(*snapshot, ports, options.cluster);
-  for (const domain::Agent& agent : snapshot->catalogue.agents) reader.read(agent);
+  for (const domain::Agent& agent : snapshot->catalogue.agents) reader.blocking_read(agent);
   domain::Agent prompt;  // of runs without an agent file
   prompt.name = domain::kPromptAgent;
   prompt.description = "A prompt without an agent's file";
-  reader.read(prompt);  // no file has its name
+  reader.blocking_read(prompt);  // no file has its name
   if (options.before == nullptr) return snapshot;
   std::size_t gone = 0;
   for (const auto& [name, spec] : options.before->registry) {
     if (snapshot->registry.contains(name)) continue;
     const bool broken = std::ranges::find(snapshot->catalogue.broken, name) != snapshot->catalogue.broken.end();
-    if (broken || ++gone <= kGoneMax) reader.read(spec.agent, !broken);
+    if (broken || ++gone <= kGoneMax) reader.blocking_read(spec.agent, !broken);
   }
   return snapshot;
 }

@@ -71,7 +71,7 @@ class World {
   TestClocks& clocks() { return clocks_; }
   /// Whether the store is on the machine that sleeps.
   [[nodiscard]] virtual bool is_local() const { return true; }
-  /// Kills the node's process without notice and advances time until the next tick() buries the node.
+  /// Kills the node's process without notice and advances time until the next tick() declares it dead.
   virtual void kill(NodeNumber node) = 0;
 
   /// Runs a task of the store to its end.

@@ -29,7 +29,7 @@ TEST_P(StoreTest, the_runs_of_a_dead_node_are_requeued) {
   world().kill(dead);
   const NodeNumber next = enrol();
   const Ticked ticked = tick();
-  EXPECT_EQ(ticked.buried, std::vector<NodeNumber>{dead});
+  EXPECT_EQ(ticked.dead, std::vector<NodeNumber>{dead});
   EXPECT_EQ(ticked.lost, 4U);
   EXPECT_EQ(state(rerun), RunState::queued);
   EXPECT_EQ(look(rerun).attempt, 0U) << "a loss does not count as an attempt";
@@ -38,7 +38,7 @@ TEST_P(StoreTest, the_runs_of_a_dead_node_are_requeued) {
   EXPECT_EQ(state(unsafe), RunState::in_doubt);
   EXPECT_EQ(state(cancelled), RunState::cancelled);
   EXPECT_EQ(claimed_ids(next, "a", 9), Ids{rerun});
-  EXPECT_TRUE(tick().buried.empty()) << "once";
+  EXPECT_TRUE(tick().dead.empty()) << "once";
 }
 
 TEST_P(StoreTest, a_zombie_learns_that_its_lease_is_over) {
@@ -62,7 +62,7 @@ TEST_P(StoreTest, a_node_that_sends_heartbeats_lives) {
   for (int i = 0; i < 10; ++i) {
     world().advance(3s);
     EXPECT_TRUE(get(store().beat(node)).alive);
-    EXPECT_TRUE(tick().buried.empty());
+    EXPECT_TRUE(tick().dead.empty());
   }
   EXPECT_EQ(settle(node, claim, Settle::succeeded), RunState::succeeded);
   EXPECT_FALSE(get(store().beat(node + 1000)).alive) << "never enrolled";
@@ -137,7 +137,7 @@ TEST_P(StoreTest, nodes_are_listed_with_their_runs_and_last_heartbeat) {
   EXPECT_EQ(nodes[0].last_beat_ago, Duration::zero());
   world().kill(one);
   tick();
-  EXPECT_TRUE(get(store().nodes()).empty()) << "a buried node is not listed";
+  EXPECT_TRUE(get(store().nodes()).empty()) << "a dead node is not listed";
 }
 
 // ---- limits --------------------------------------------------------------------------------------------------------

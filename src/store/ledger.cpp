@@ -203,7 +203,7 @@ Result<Ticked> Ledger::tick() {
     }
     node.state = NodeRow::State::dead;
     STINT_CHECK(rows_.put(node));
-    ticked.buried.push_back(node.number);
+    ticked.dead.push_back(node.number);
     ticked.lost += runs.size();
   }
   STINT_TRY(ticked.next, next_due());

@@ -106,16 +106,16 @@ TEST_F(PostgresClock, a_jump_of_the_databases_clock_buries_only_dead_nodes) {
   get(other().tick());
   for (const Duration jump : {Duration(24h), Duration(-24h), Duration(-24h)}) {
     world().jump(jump);
-    EXPECT_TRUE(get(other().tick()).buried.empty()) << jump.count();
+    EXPECT_TRUE(get(other().tick()).dead.empty()) << jump.count();
     EXPECT_TRUE(get(store().beat(live)).alive);
   }
-  std::vector<NodeNumber> buried;
-  for (int i = 0; i < 8 && buried.empty(); ++i) {
+  std::vector<NodeNumber> declared;
+  for (int i = 0; i < 8 && declared.empty(); ++i) {
     world().advance(4s);
     EXPECT_TRUE(get(store().beat(live)).alive);
-    buried = get(other().tick()).buried;
+    declared = get(other().tick()).dead;
   }
-  EXPECT_EQ(buried, std::vector<NodeNumber>{dead});
+  EXPECT_EQ(declared, std::vector<NodeNumber>{dead});
   EXPECT_EQ(succeed(live, claim).value(), RunState::succeeded);
 }
 

@@ -18,7 +18,7 @@ class PostgresStore final : public Store {
  public:
   static constexpr int kServerMin = 13;
   static constexpr std::int64_t kBatchMax = 1000;          // runs woken or expired in one step
-  static constexpr int kBuriedMax = 100;                   // nodes buried by one tick()
+  static constexpr int kDeadMax = 100;                     // nodes declared dead by one tick()
   static constexpr Duration kFar = std::chrono::hours(1);  // the longest lease
   static constexpr Duration kJump =
       std::chrono::seconds(10);  // of the database's clock; a smaller difference is not treated as a jump
@@ -97,8 +97,8 @@ class PostgresStore final : public Store {
         claiming_(reactor, "postgres claiming", url, options),
         reading_(reactor, "postgres reading", url, options),
         beating_(reactor, "postgres beating", url, options) {}
-  /// The two clocks at the last tick(), and until when tick() buries no node: after a jump of the database's clock
-  /// every lease looks expired until its node has sent a heartbeat.
+  /// The two clocks at the last tick(), and until when tick() declares no node dead: after a jump of the database's
+  /// clock every lease looks expired until its node has sent a heartbeat.
   struct Clocks {
     std::optional<WallTime> database;
     Duration ours{}, since{};

@@ -24,10 +24,10 @@ Task<Result<Ticked>> PostgresStore::tick() {
   ticked.expired = static_cast<std::uint64_t>(expired);
   const bool watched = options_.since_boot() >= clocks_.since + options_.lease;
   const std::optional<std::int64_t> far = watched ? std::optional(to_ms(options_.lease + kFar)) : std::nullopt;
-  while (trusted && std::ssize(ticked.buried) < kBuriedMax) {
-    STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::bury, Parameters().number(far)));
+  while (trusted && std::ssize(ticked.dead) < kDeadMax) {
+    STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::declare_dead, Parameters().number(far)));
     if (rows.empty()) break;
-    ticked.buried.push_back(rows.number(0, 0));
+    ticked.dead.push_back(rows.number(0, 0));
     ticked.lost += static_cast<std::uint64_t>(rows.number(0, 1));
   }
   STINT_CO_TRY(const PostgresRows next, co_await read(query::next_due, expect(Parameters())));

@@ -303,7 +303,7 @@ Result<std::vector<NodeState>> SqliteRows::node_states(WallTime now) {
   while (query.next()) {
     const NodeRow row = read_node(query);
     const std::optional<WallTime> beaten = os::written_at(lease_path(row.number));
-    if (!beaten) continue;  // it is being buried
+    if (!beaten) continue;  // it is being declared dead
     found.push_back({.number = row.number,
                      .label = row.label,
                      .kind = row.kind,

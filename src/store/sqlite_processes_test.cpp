@@ -70,7 +70,7 @@ TEST(SqliteProcesses, a_process_without_descriptors_takes_no_run_from_another) {
     for (std::size_t spare = 0; spare < 8; ++spare) {
       const auto kept = use_up_descriptors(spare);
       const auto ticked = opened.run(opened.store().tick());
-      if (ticked && (ticked->lost != 0 || !ticked->buried.empty())) return 10 + static_cast<int>(spare);
+      if (ticked && (ticked->lost != 0 || !ticked->dead.empty())) return 10 + static_cast<int>(spare);
       if (!ticked && ticked.error().retry() != Retry::safe) return 2;
       refused = refused || !ticked;
     }
@@ -119,7 +119,7 @@ TEST(SqliteProcesses, a_deleted_lease_file_is_created_again_by_the_next_heartbea
     EXPECT_TRUE(here.run(here.store().beat(node))->alive);
     const Ticked ticked = there.run(there.store().tick()).value();
     EXPECT_EQ(ticked.lost, 0U);
-    EXPECT_TRUE(ticked.buried.empty());
+    EXPECT_TRUE(ticked.dead.empty());
   }
   EXPECT_TRUE(there.run(there.store().enrol("there")));
 }

@@ -366,7 +366,7 @@ TEST_F(SqliteIdle, a_linked_database_has_its_watch_and_leases_at_its_real_path) 
   const std::string link = folder_ / "link.db";
   ASSERT_EQ(::symlink(path_.c_str(), link.c_str()), 0);
   Opened linked(link);
-  EXPECT_TRUE(linked.run(linked.store().tick())->buried.empty());
+  EXPECT_TRUE(linked.run(linked.store().tick())->dead.empty());
   std::uint64_t seen = 0;
   for (int i = 0; i < 20; ++i) {
     EXPECT_TRUE(linked.run(linked.store().ready(kReadyMax))->empty());

@@ -112,7 +112,7 @@ enum class NodeKind : std::uint8_t {
   one_run,  ///< only the run that it has submitted itself: `stint run`
 };
 
-/// A process that carries runs. A dead node is listed until tick() has buried it.
+/// A process that carries runs. A dead node is listed until tick() has declared it dead.
 struct NodeState {
   NodeNumber number = 0;
   std::string label;  ///< for people
@@ -197,11 +197,11 @@ struct Filter {
 
 struct Ticked {
   std::uint64_t woken = 0, expired = 0, lost = 0;
-  std::vector<NodeNumber> buried;
+  std::vector<NodeNumber> dead;  ///< nodes that this call declared dead
   std::optional<Duration> next;  ///< until the next delay or expiry is due; may be in the past
 
-  /// A buried node counts: the runs that were kept for it become claimable.
-  [[nodiscard]] bool changed() const noexcept { return woken + expired + lost + buried.size() > 0; }
+  /// A dead node counts: the runs that were kept for it become claimable.
+  [[nodiscard]] bool changed() const noexcept { return woken + expired + lost + dead.size() > 0; }
 };
 
 struct LimitState {
@@ -351,7 +351,8 @@ class Store {
   virtual Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
                                                                      Use so_far) = 0;
 
-  /// Does what is due: wakes and expires runs, buries nodes whose lease is over. Any process may call it, often.
+  /// Does what is due: wakes and expires runs, declares dead the nodes whose lease is over. Any process may call it,
+  /// often.
   virtual Task<Result<Ticked>> tick() = 0;
   /// Waits until there may be something new to claim, at most about `most`; then call claim(). `seen` is the previous
   /// return value, at first 0: changes since then are not missed.

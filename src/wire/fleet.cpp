@@ -235,11 +235,11 @@ std::string to_json(const engine::FleetStatus& status) {
                       {"nodes", status.stats.nodes},
                       {"queue_capacity", status.queue_capacity},
                       {"limits", std::move(limits)},
-                      {"cost_today_micros", status.cost_micros_today},
+                      {"cost_micros_today", status.cost_micros_today},
                       {"tokens_today", status.tokens_today}};
   object["pool"] = status.pool ? json::value(health_value(*status.pool)) : json::value(nullptr);
   if (status.shortage) object["shortage"] = shortage_value(*status.shortage);
-  if (status.cost_micros_per_day) object["cost_per_day_micros"] = *status.cost_micros_per_day;
+  if (status.cost_micros_per_day) object["cost_micros_per_day"] = *status.cost_micros_per_day;
   return json::serialize(object);
 }
 

@@ -400,10 +400,10 @@ Result<engine::FleetStatus> read_status(std::string_view text) {
   status.stats.nodes = count_at<std::uint64_t>(object, "nodes");
   status.queue_capacity = count_at<std::uint64_t>(object, "queue_capacity");
   STINT_TRY(status.limits, read_list(object, "limits", limit_of));
-  status.cost_micros_today = number_at(object, "cost_today_micros");
+  status.cost_micros_today = number_at(object, "cost_micros_today");
   status.tokens_today = number_at(object, "tokens_today");
   status.shortage = shortage_at(object);
-  status.cost_micros_per_day = maybe_number_at(object, "cost_per_day_micros");
+  status.cost_micros_per_day = maybe_number_at(object, "cost_micros_per_day");
   const json::value* const pool = object.if_contains("pool");
   if (pool != nullptr && pool->is_object()) {
     STINT_TRY(status.pool, health_of(pool->get_object()));

@@ -141,7 +141,7 @@ Task<> meddle(Store& store, std::mt19937_64& random) {
     store::Filter filter;
     filter.states = {kStates.at(random() % kStates.size())};
     filter.most = 20;
-    (void)co_await insist<store::Ticked>([&] { return store.tick(); });  // not all nodes can bury
+    (void)co_await insist<store::Ticked>([&] { return store.tick(); });  // not all nodes can declare others dead
     const auto runs = co_await insist<std::vector<store::Run>>([&] { return store.list(filter); });
     for (const store::Run& run : runs) {
       if (run.state == RunState::in_doubt)

@@ -273,7 +273,7 @@ class StandIn(Case):
         usage = events[-1]["usage"]
         self.assertEqual(usage["cost_micros"], 2 * usage["fresh_in"] + 8 * usage["out"])
         today = json.loads(self.b.run("status", "--json").stdout)
-        self.assertEqual(today["cost_today_micros"], usage["cost_micros"], "so that cost_per_day counts it")
+        self.assertEqual(today["cost_micros_today"], usage["cost_micros"], "so that cost_per_day counts it")
 
     def test_a_budget_that_can_not_be_enforced_is_refused(self):
         self.trust()

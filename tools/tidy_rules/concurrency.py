@@ -19,12 +19,16 @@ def blocking(file):
             yield line, f"{match.group(0).strip(' (')} blocks: only in src/os, or in a function named blocking_… that runs in the blocking pool"
 
 
-@rule("blocking-await", "a coroutine runs on a reactor thread: what blocks there holds up every other one")
-def blocking_in_coroutine(file):
+CALLS_BLOCKING = r"\bblocking_\w+\s*\("
+COROUTINE = r"\bco_(?:await|return|yield)\b|\bSTINT_CO_\w+"
+
+
+def blocking_calls(file):
+    """(match, bodies around it, innermost first, whether that is a coroutine's) of the calls outside of tests."""
     if not file.is_cpp or file.layer in (None, "core") or file.is_unit_test:
         return
     all_bodies = None
-    for match in re.finditer(r"\bblocking_\w+\s*\(", file.code):
+    for match in re.finditer(CALLS_BLOCKING, file.code):
         all_bodies = bodies(file.code) if all_bodies is None else all_bodies
         around = [body for body in all_bodies if body[0] < match.start() < body[1]]
         if not around:
@@ -33,8 +37,40 @@ def blocking_in_coroutine(file):
         for begin, end in all_bodies:
             if around[0][0] < begin and end < around[0][1]:
                 own = own[: begin - around[0][0]] + " " * (end - begin) + own[end - around[0][0] :]
-        if re.search(r"\bco_(?:await|return|yield)\b|\bSTINT_CO_\w+", own):
+        yield match, around, re.search(COROUTINE, own) is not None
+
+
+@rule("blocking-await", "a coroutine runs on a reactor thread: what blocks there holds up every other one")
+def blocking_in_coroutine(file):
+    for match, _, in_coroutine in blocking_calls(file):
+        if in_coroutine:
             yield file.line_of(match.start()), f"{match.group(0).rstrip(' (')} in a coroutine: co_await offload(pool, …) around it"
+
+
+# The bodies of commands: on the main thread, before and after its reactor runs.
+COMMANDS = {"run", "run_command_line", "run_on_fleet"}
+LAMBDA = re.compile(r"\[[^\[\]]*\]\s*(?:\((?:[^()]|\([^()]*\))*\))?[^;{}()]*$")
+ELSEWHERE = re.compile(r"(?:\boffload\s*\([^;{}]*,|\bblocking_\w+\s*=|\bthread\w*\s*\()\s*$")
+
+
+def runs_elsewhere(code, begin):
+    """Whether the body is that of a lambda for the blocking pool or a thread, or of one that has a blocking name."""
+    before = code[max(code.rfind(mark, 0, begin) for mark in ";{}") + 1 : begin]
+    captures = LAMBDA.search(before)
+    return captures is not None and ELSEWHERE.search(before[: captures.start()]) is not None
+
+
+@rule("blocking-name", "blocking-await sees direct calls only: what blocks through another function must say so by its name")
+def blocking_name(file):
+    for match, around, in_coroutine in blocking_calls(file):
+        if in_coroutine or any(runs_elsewhere(file.code, begin) for begin, _ in around):
+            continue
+        line = file.line_of(match.start())
+        names = [f.name for f in file.functions if f.first <= line <= f.last]
+        if not names or names[0] == "main" or names[0].startswith("blocking_"):
+            continue
+        if file.layer not in ("app", "cli") or names[0] not in COMMANDS:
+            yield line, f"{names[0]} calls {match.group(0).rstrip(' (')}: name it blocking_… as well, or call that in offload(pool, …)"
 
 
 @rule("test-sleep", "a test that sleeps is slow on a good day and fails on a bad one: advance virtual time, or wait on a signal")

@@ -3,7 +3,7 @@
 ///
 /// At most `max_size` objects exist. Borrowers are served FIFO; objects are reused LIFO, so that the least used ones
 /// age and are found broken or superfluous. An object is created only when a borrower has its turn and no idle object
-/// is left. Each idle object is validated before it is lent; one that fails is destroyed, and the next is tried. If a
+/// is left. Each idle object is validated before it is leased; one that fails is destroyed, and the next is tried. If a
 /// borrower is cancelled while its object is created or validated, the object is destroyed (its state is unknown) and
 /// the place is free again. Thread-safe: objects are created and validated on the borrower's executor and destroyed on
 /// the thread that holds them, so objects bound to one thread need one pool per thread. After `close` borrowers fail
@@ -32,7 +32,7 @@ class ObjectPoolBase {
 
   struct Counts {
     std::size_t idle = 0;
-    std::size_t leased = 0;   ///< places in use: lent, or about to be
+    std::size_t leased = 0;   ///< places in use: leased, or about to be
     std::size_t waiting = 0;  ///< borrowers in line
     std::uint64_t made = 0, reused = 0;
     std::uint64_t discarded = 0;  ///< by `Lease::discard`, or after failed validation
@@ -65,7 +65,7 @@ class ObjectPool final : public detail::ObjectPoolBase {
   struct Options {
     std::uint32_t max_size = 10;  ///< bound on existing objects; the semaphore's capacity
     std::size_t max_idle = std::numeric_limits<std::size_t>::max();  ///< bound on idle objects
-    std::function<bool(T&)> is_good = nullptr;         ///< quick synchronous check before an idle object is lent
+    std::function<bool(T&)> is_good = nullptr;         ///< quick synchronous check before an idle object is leased
     std::function<Task<bool>(T&)> validate = nullptr;  ///< slower check after the quick one, such as a ping
   };
 
@@ -107,7 +107,7 @@ class ObjectPool final : public detail::ObjectPoolBase {
   std::vector<Object> idle_;  // a stack: the most recently returned object is last
 };
 
-/// A lent object and its place in the pool; both are returned when the lease is destroyed, on any thread. Move-only.
+/// A leased object and its place in the pool; both are returned when the lease is destroyed, on any thread. Move-only.
 template <class T>
 class [[nodiscard]] ObjectPool<T>::Lease {
  public:

@@ -124,7 +124,7 @@ DECLARE v_node node; v_agent int; v_set int; v_parent bigint; v_limits int[]; v_
   taken AS (
     -- Not before its last event: the run may have been promoted by a settlement that was committed after `t` was read.
     UPDATE run u SET state = 'running', cause = 'claimed', changed_at = greatest(t, u.changed_at), node_id = p_node, set_id = v_set,
-           fence = u.fence + 1, attempt = u.attempt + 1, seq = u.seq + 1, started_at = t, reported_tokens = 0, reported_micros = 0,
+           fence = u.fence + 1, attempt = u.attempt + 1, seq = u.seq + 1, started_at = t, reported_tokens = 0, reported_cost_micros = 0,
            budget_until = begun_budget(u.budget_until, v_stood, u.started_at, t, u.budget_ms)
     FROM next WHERE u.run_id = next.run_id
     RETURNING u.run_id, u.public_id, u.fence, u.attempt, u.lost, u.deadline, u.budget_until, u.rank, u.session_id, u.on_crash, u.unsafe)

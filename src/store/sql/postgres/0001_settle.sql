@@ -98,12 +98,12 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
     FROM unnest(p_runs, p_fences, p_settles, p_errors, p_results, p_retry_ms, p_park_on, p_park_ms, p_tokens, p_cost_micros)
       WITH ORDINALITY AS i (run_id, fence, settle, error, result, retry_ms, park_on, park_ms, tokens, cost, at)
       CROSS JOIN LATERAL (SELECT x.run_id, x.agent_id, x.stop, x.unsafe, x.on_crash, x.attempt, x.lost, x.budget_until, x.deadline,
-          x.reported_tokens, x.reported_micros, owns(x, p_node, i.fence) AS owned FROM run x WHERE x.run_id = i.run_id OFFSET 0) r
+          x.reported_tokens, x.reported_cost_micros, owns(x, p_node, i.fence) AS owned FROM run x WHERE x.run_id = i.run_id OFFSET 0) r
       JOIN agent a USING (agent_id)
     WHERE r.owned ORDER BY r.run_id, i.at),
   decided AS MATERIALIZED (
     SELECT d.run_id, d.lost, d.agent_id, coalesce(d.tokens - d.reported_tokens, 0) AS more_tokens,
-      coalesce(d.cost - d.reported_micros, 0) AS more_cost, d.at, d.settle, d.error, d.result, d.park_on, d.until, d.again,
+      coalesce(d.cost - d.reported_cost_micros, 0) AS more_cost, d.at, d.settle, d.error, d.result, d.park_on, d.until, d.again,
       next_state(d.settle, d.stop, d.unsafe, d.on_crash, d.attempt, d.attempts_max, d.lost, d.lost_max,
         coalesce(time_left(d.deadline, d.budget_until, w, t) <= to_ms(d.again) - to_ms(t), false),
         coalesce(d.settle = 'park' AND d.deadline <= d.wall_until, false)) AS next
@@ -113,7 +113,7 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
       error = coalesce(nullif(n.error, ''), CASE n.settle WHEN 'lost' THEN error_of_loss(n.next, n.lost + 1) END,
         CASE WHEN n.next <> 'succeeded' THEN u.error END),
       seq = u.seq + 1, node_id = NULL, tokens = u.tokens + n.more_tokens, cost_micros = u.cost_micros + n.more_cost,
-      reported_tokens = 0, reported_micros = 0,
+      reported_tokens = 0, reported_cost_micros = 0,
       hold = hold_after(n.next, n.settle, n.until),
       not_before = CASE WHEN n.next = 'queued' AND n.settle = 'retry' THEN n.again WHEN n.next = 'parked' THEN n.until END,
       attempt = u.attempt - (n.settle IN ('park', 'hand_back', 'lost'))::int, lost = u.lost + (n.settle = 'lost')::int,
@@ -163,10 +163,10 @@ DECLARE r run; v_tokens bigint; v_micros bigint; BEGIN
   SELECT * INTO r FROM run WHERE run_id = p_run FOR NO KEY UPDATE;
   IF NOT FOUND OR NOT owns(r, p_node, p_fence) THEN RETURN; END IF;
   v_tokens := p_tokens - r.reported_tokens;
-  v_micros := p_cost_micros - r.reported_micros;
+  v_micros := p_cost_micros - r.reported_cost_micros;
   IF v_tokens <> 0 OR v_micros <> 0 THEN
     UPDATE run u SET tokens = u.tokens + v_tokens, cost_micros = u.cost_micros + v_micros, reported_tokens = p_tokens,
-        reported_micros = p_cost_micros WHERE u.run_id = p_run;
+        reported_cost_micros = p_cost_micros WHERE u.run_id = p_run;
     INSERT INTO spent AS s (day, agent_id, node_id, runs, tokens, cost_micros)
       VALUES ((wall() AT TIME ZONE 'UTC')::date, r.agent_id, p_node, 0, v_tokens, v_micros)
       ON CONFLICT (day, agent_id, node_id) DO UPDATE SET tokens = s.tokens + excluded.tokens,

@@ -86,7 +86,7 @@ CREATE TABLE run (
   node_id bigint, set_id int, parked_on text COLLATE "C",
   started_at timestamptz, finished_at timestamptz,
   tokens bigint NOT NULL DEFAULT 0, cost_micros bigint NOT NULL DEFAULT 0,  -- of all attempts, including what the running one has reported
-  reported_tokens bigint NOT NULL DEFAULT 0, reported_micros bigint NOT NULL DEFAULT 0,
+  reported_tokens bigint NOT NULL DEFAULT 0, reported_cost_micros bigint NOT NULL DEFAULT 0,
   kept_for bigint,                                     -- the node that submitted it and carries it itself: only that one may claim it while alive
   CHECK ((state = 'running') = (node_id IS NOT NULL)),
   CHECK ((state IN ('succeeded', 'failed', 'cancelled', 'expired')) = (finished_at IS NOT NULL)),

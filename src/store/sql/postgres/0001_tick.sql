@@ -89,7 +89,7 @@ DECLARE t timestamptz := clock(); v_runs bigint[]; v_sessions bigint[]; v_expire
 
 -- One dead node, or no row: two would take the locks of their sessions out of order. A lease that ends later than any
 -- lease can was given before the clock was set back.
-CREATE FUNCTION bury(p_far_ms bigint) RETURNS TABLE (node bigint, lost bigint)
+CREATE FUNCTION declare_dead(p_far_ms bigint) RETURNS TABLE (node bigint, lost bigint)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE v_runs bigint[]; v_fences bigint[]; v_none text[]; v_nothing bigint[]; BEGIN
@@ -97,9 +97,9 @@ DECLARE v_runs bigint[]; v_fences bigint[]; v_none text[]; v_nothing bigint[]; B
     WHERE state <> 'dead' AND (lease_until < wall() OR lease_until > later(wall(), p_far_ms))
     ORDER BY lease_until, node_id LIMIT 1 FOR UPDATE SKIP LOCKED;
   IF NOT FOUND THEN RETURN; END IF;
-  UPDATE node w SET state = 'dead' WHERE w.node_id = bury.node;
+  UPDATE node w SET state = 'dead' WHERE w.node_id = declare_dead.node;
   SELECT coalesce(array_agg(run_id), '{}'), array_agg(fence) INTO v_runs, v_fences
-    FROM run r WHERE r.node_id = bury.node AND r.state = 'running';
+    FROM run r WHERE r.node_id = declare_dead.node AND r.state = 'running';
   v_none := array_fill(''::text, ARRAY[cardinality(v_runs)]);
   v_nothing := array_fill(NULL::bigint, ARRAY[cardinality(v_runs)]);
   SELECT count(*) INTO lost FROM settle(node, v_runs, v_fences, array_fill('lost'::text, ARRAY[cardinality(v_runs)]), v_none, v_none,

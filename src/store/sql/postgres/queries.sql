@@ -89,8 +89,8 @@ SELECT * FROM stint_v1.report($1, $2, $3, $4, $5)
 SELECT stint_v1.wake(stint_v1.expect($2::bigint, $1::bigint))
 -- name: expire
 SELECT stint_v1.expire(stint_v1.expect($2::bigint, $1::bigint))
--- name: bury
-SELECT * FROM stint_v1.bury($1)
+-- name: declare_dead
+SELECT * FROM stint_v1.declare_dead($1)
 -- name: next_due
 SELECT stint_v1.next_due() FROM stint_v1.expect($1::bigint, true) e WHERE e
 

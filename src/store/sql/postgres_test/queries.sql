@@ -78,9 +78,9 @@ RETURNS text LANGUAGE sql IMMUTABLE AS $$
 -- Does not see what a lost claim does later.
 CREATE OR REPLACE FUNCTION stint_v1.new_round(p_node bigint) RETURNS bigint LANGUAGE sql AS $$
   SELECT round FROM stint.node WHERE node_id = p_node $$;
--- name: bury_early
--- Buries a node long before its lease is over.
-DO $do$ BEGIN EXECUTE replace(pg_get_functiondef('stint_v1.bury'::regproc), 'lease_until < wall()',
+-- name: declare_dead_early
+-- Declares a node dead long before its lease is over.
+DO $do$ BEGIN EXECUTE replace(pg_get_functiondef('stint_v1.declare_dead'::regproc), 'lease_until < wall()',
   'lease_until < wall() + interval ''850 ms'''); END $do$;
 -- name: announce_nothing
 CREATE OR REPLACE FUNCTION stint_v1.announce() RETURNS void LANGUAGE sql AS '';

@@ -58,7 +58,7 @@ CREATE TABLE run (
   node_id INT, set_id INT, parked_on TEXT, started_at INT, finished_at INT,
   tokens INT NOT NULL DEFAULT 0, cost_micros INT NOT NULL DEFAULT 0,  -- of all attempts, including what the running one has reported
   kept_for INT,  -- the node that submitted it and carries it itself: only that one may claim it while alive. Nearly always NULL
-  reported_tokens INT NOT NULL DEFAULT 0, reported_micros INT NOT NULL DEFAULT 0,
+  reported_tokens INT NOT NULL DEFAULT 0, reported_cost_micros INT NOT NULL DEFAULT 0,
   CHECK ((state = 'running') = (node_id IS NOT NULL)),
   CHECK ((state = 'succeeded' OR state = 'failed' OR state = 'cancelled' OR state = 'expired') = (finished_at IS NOT NULL)),
   CHECK (hold IS NULL OR state = 'queued' OR state = 'parked')) STRICT;

@@ -1,5 +1,5 @@
 -- Statements of the SQLite store. `-- name:` begins one; @run@ is the list of columns below.
--- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, attempt, lost, fence, seq, unsafe, node_id, set_id, parked_on, started_at, finished_at, tokens, cost_micros, kept_for, reported_tokens, reported_micros
+-- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, attempt, lost, fence, seq, unsafe, node_id, set_id, parked_on, started_at, finished_at, tokens, cost_micros, kept_for, reported_tokens, reported_cost_micros
 
 -- name: settings
 PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;
@@ -112,7 +112,7 @@ UPDATE node SET state = ?2 WHERE node_id = ?1;
 -- name: remove_node
 DELETE FROM node WHERE node_id = ?1;
 -- name: remove_dead_nodes
--- Rows that a program of an earlier version left when it buried nodes.
+-- Rows that a program of an earlier version left when it declared nodes dead.
 DELETE FROM node WHERE state = 'dead';
 -- name: nodes
 SELECT node_id, label, state, one_run FROM node WHERE state <> 'dead' ORDER BY node_id;
@@ -177,7 +177,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0
 -- name: put_run
 UPDATE OR FAIL run SET state = ?2, hold = ?3, stop = ?4, error = ?5, not_before = ?6, budget_left = ?7, budget_until = ?8,
   attempt = ?9, lost = ?10, fence = ?11, seq = ?12, unsafe = ?13, node_id = ?14, set_id = ?15, parked_on = ?16, started_at = ?17,
-  finished_at = ?18, tokens = ?19, cost_micros = ?20, reported_tokens = ?21, reported_micros = ?22 WHERE run_id = ?1;
+  finished_at = ?18, tokens = ?19, cost_micros = ?20, reported_tokens = ?21, reported_cost_micros = ?22 WHERE run_id = ?1;
 -- name: add_input
 INSERT INTO run_input (run_id, body) VALUES (?1, ?2);
 -- name: input

@@ -1,4 +1,4 @@
-#include "os/living_file.hpp"
+#include "os/presence_file.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 
 namespace stint::os {
 
-Result<LivingFile> LivingFile::blocking_write(std::string path, std::string_view text) {
+Result<PresenceFile> PresenceFile::blocking_write(std::string path, std::string_view text) {
   const std::string aside = path + ".new";
   ::unlink(aside.c_str());
   Fd file(::open(aside.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -18,19 +18,19 @@ Result<LivingFile> LivingFile::blocking_write(std::string path, std::string_view
     ::unlink(aside.c_str());
     return fail(error);
   }
-  return LivingFile(std::move(path), std::move(file));
+  return PresenceFile(std::move(path), std::move(file));
 }
 
-LivingFile::~LivingFile() {
+PresenceFile::~PresenceFile() {
   if (lock_) ::unlink(path_.c_str());
 }
 
-std::optional<std::string> blocking_read_living(const std::string& path) {
+std::optional<std::string> blocking_read_presence(const std::string& path) {
   const Fd file = open_to_look(path);
   if (!file) return std::nullopt;
   // Shared, so that two readers do not take each other for the writer.
   if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return std::nullopt;
-  std::string text(LivingFile::kBytesMax, '\0');
+  std::string text(PresenceFile::kBytesMax, '\0');
   const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
   if (got < 0) return std::nullopt;
   text.resize(static_cast<std::size_t>(got));

@@ -11,24 +11,24 @@
 
 namespace stint::os {
 
-class LivingFile {
+class PresenceFile {
  public:
   static constexpr std::size_t kBytesMax = 64 << 10;
 
   /// Readable by its user only. A reader sees the whole text and the lock together; replaces an existing file.
-  static Result<LivingFile> blocking_write(std::string path, std::string_view text);
-  LivingFile(LivingFile&&) noexcept = default;
-  LivingFile& operator=(LivingFile&&) = delete;
-  ~LivingFile();  // removes it
+  static Result<PresenceFile> blocking_write(std::string path, std::string_view text);
+  PresenceFile(PresenceFile&&) noexcept = default;
+  PresenceFile& operator=(PresenceFile&&) = delete;
+  ~PresenceFile();  // removes it
 
  private:
-  LivingFile(std::string path, Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  PresenceFile(std::string path, Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
 
   std::string path_;
   Fd lock_;
 };
 
 /// Its text; none: its writer is not alive. Any number of processes may read at once.
-[[nodiscard]] std::optional<std::string> blocking_read_living(const std::string& path);
+[[nodiscard]] std::optional<std::string> blocking_read_presence(const std::string& path);
 
 }  // namespace stint::os

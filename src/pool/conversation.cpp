@@ -78,7 +78,7 @@ Task<bool> ConversationRecord::keep_note(const Carried& carried, std::string_vie
   const std::string data = run_codec_.write_note(conversation);
   StoreBackoff backoff;
   while (!(carried.*gives_up)()) {
-    const auto kept = co_await store_.note(carried.owner, carried.run, carried.fence, std::string(cause), data);
+    const auto kept = co_await store_.note(carried.owner, carried.attempt_key(), std::string(cause), data);
     if (kept) co_return *kept;
     if (!StoreBackoff::may_retry(kept.error()) && !StoreBackoff::awaits_heartbeat(kept.error())) break;
     if (!co_await backoff.wait(health_)) break;

@@ -54,7 +54,7 @@ struct SimAgent {
 /// Work that is alive in the world, whether or not a process knows of it.
 struct LiveWork {
   std::string run, agent, session;
-  std::int64_t fence = 0;
+  domain::Fence fence{};
   std::size_t process = 0, host = 0;
   bool effects = false;  ///< it has had effects
   bool end_requested = false;
@@ -67,7 +67,7 @@ struct LiveWork {
 /// What the auditor knows of a run independently of the store.
 struct RunStory {
   std::string agent, session;
-  std::int64_t fence = 0;
+  domain::Fence fence{};
   bool unclean = false;  ///< the last attempt may have had effects, and its end was not seen
   bool person_says_again = false;
   Duration budget{};

@@ -226,7 +226,7 @@ Line event_line(const store::Event& event, std::string_view note, WallTime begin
   Line line;
   line.add(fmt::format("  {:>8}  ", "+" + age_text(event.at - begin)), Style::dim);
   if (event.cause == "claimed") {
-    line.add("attempt begins", Style::bold).add(fmt::format(", fence {}", event.fence), Style::dim);
+    line.add("attempt begins", Style::bold).add(fmt::format(", fence {}", event.fence.value), Style::dim);
   } else if (event.state && event.cause == to_string(*event.state)) {
     line.add(event.cause, state_style(*event.state));
   } else {

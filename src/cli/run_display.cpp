@@ -85,7 +85,7 @@ void RunDisplay::show(const store::Event& event, std::string_view note) {
   if (event.cause == "note") return say(printable(note));
   if (!event.state || event.cause == "unsafe" || event.cause == "safe") return;
   state_ = to_string(*event.state);
-  if (event.cause == "claimed" && event.fence > 1) return say("next attempt begins");
+  if (event.cause == "claimed" && event.fence.value > 1) return say("next attempt begins");
   if (event.cause == "retry" && *event.state == RunState::queued) {
     state_ = "backing off";
     return say(printable(event.error) + "; retrying after a back-off");

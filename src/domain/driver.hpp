@@ -9,6 +9,7 @@
 
 #include "domain/agent.hpp"
 #include "domain/attempt_spec.hpp"
+#include "domain/numbers.hpp"
 #include "domain/outcome.hpp"
 #include "domain/span.hpp"
 #include "domain/wait_reason.hpp"
@@ -63,7 +64,7 @@ struct RunMemo {
 /// One attempt, as the worker hands it to a driver.
 struct WorkOrder {
   std::string run;
-  std::int64_t fence = 0;
+  Fence fence{};
   std::uint32_t attempt = 1;
   std::string agent;
   RunInput input;
@@ -82,7 +83,7 @@ struct WorkOrder {
   std::optional<std::uint32_t> slot;  ///< of the agent's own limit
 
   /// The mark of the attempt. Its processes have it in their environment.
-  [[nodiscard]] std::string mark() const { return run + ":" + std::to_string(fence); }
+  [[nodiscard]] std::string mark() const { return run + ":" + std::to_string(fence.value); }
 };
 
 struct WorkReport {
@@ -206,7 +207,7 @@ class Survivors {
   /// What is left of one attempt.
   struct Leftover {
     std::string run;
-    std::int64_t fence = 0;
+    Fence fence{};
     Trace trace = Trace::kept;
   };
   struct Ending {

@@ -7,12 +7,12 @@ namespace {
 
 void lower(std::optional<std::int64_t>& least, std::int64_t value) { least = least ? std::min(*least, value) : value; }
 
-bool is_anothers_turn(const LimitLoad& limit, std::int64_t agent) {
+bool is_anothers_turn(const LimitLoad& limit, AgentNumber agent) {
   return limit.turn_of && *limit.turn_of != agent && !limit.turn_lapsed;
 }
 
 /// How many runs the limit would admit; none: unlimited.
-std::optional<std::int64_t> free_of(const LimitLoad& limit, std::int64_t agent) {
+std::optional<std::int64_t> free_of(const LimitLoad& limit, AgentNumber agent) {
   if (limit.paused || is_anothers_turn(limit, agent)) return 0;
   std::optional<std::int64_t> free;
   if (limit.capacity) lower(free, (std::int64_t{*limit.capacity} - limit.units) / std::int64_t{limit.weight});
@@ -22,7 +22,7 @@ std::optional<std::int64_t> free_of(const LimitLoad& limit, std::int64_t agent) 
 
 }  // namespace
 
-LimitAnswer ask_limits(std::int64_t agent, const std::vector<LimitLoad>& limits) {
+LimitAnswer ask_limits(AgentNumber agent, const std::vector<LimitLoad>& limits) {
   LimitAnswer answer;
   bool blocked = false;
   std::vector<std::size_t> too_short;

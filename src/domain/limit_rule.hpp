@@ -8,6 +8,7 @@
 /// cycle.
 #pragma once
 
+#include "domain/numbers.hpp"
 #include "stint/time.hpp"
 
 #include <cstdint>
@@ -25,12 +26,12 @@ struct LimitLoad {
   std::uint32_t weight = 1;               ///< of each run of the asking agent
   bool shared = false;                    ///< used by several agents
   bool paused = false;
-  std::optional<std::uint32_t> ramp;         ///< after a pause: runs allowed at once; 1 is the probe
-  std::int64_t units = 0;                    ///< held
-  std::int64_t runs = 0;                     ///< runs that hold them
-  std::optional<std::int64_t> turn_of;       ///< agent
-  bool turn_lapsed = false;                  ///< the turn is over, or its agent has nothing to start
-  std::optional<std::int64_t> last_turn_of;  ///< may not take a turn before another agent was served
+  std::optional<std::uint32_t> ramp;        ///< after a pause: runs allowed at once; 1 is the probe
+  std::int64_t units = 0;                   ///< held
+  std::int64_t runs = 0;                    ///< runs that hold them
+  std::optional<AgentNumber> turn_of;       ///< agent
+  bool turn_lapsed = false;                 ///< the turn is over, or its agent has nothing to start
+  std::optional<AgentNumber> last_turn_of;  ///< may not take a turn before another agent was served
 };
 
 struct LimitAnswer {
@@ -39,7 +40,7 @@ struct LimitAnswer {
   std::vector<std::size_t> clear_turn;  ///< … on which the agent's turn ends, or another agent's last turn is cleared
 };
 /// Answers `agent`, which requests permits of all `limits` together.
-[[nodiscard]] LimitAnswer ask_limits(std::int64_t agent, const std::vector<LimitLoad>& limits);
+[[nodiscard]] LimitAnswer ask_limits(AgentNumber agent, const std::vector<LimitLoad>& limits);
 
 /// Whether a limit is probed after a pause: an account admits one run at first and then more, because the cause of the
 /// pause may persist. Other limits are not probed.

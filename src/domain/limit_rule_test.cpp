@@ -6,7 +6,7 @@
 namespace stint::domain {
 namespace {
 
-constexpr std::int64_t kHeavy = 1, kLight = 2;
+constexpr AgentNumber kHeavy{1}, kLight{2};
 
 LimitLoad limit(std::uint32_t capacity, std::int64_t held, std::uint32_t weight = 1) {
   LimitLoad limit;

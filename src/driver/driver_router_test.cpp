@@ -38,7 +38,7 @@ class DriverRouterTest : public ::testing::Test {
   [[nodiscard]] static domain::WorkOrder order_of(std::string_view driver) {
     domain::WorkOrder order;
     order.run = "run1";
-    order.fence = 1;
+    order.fence = domain::Fence{1};
     order.spec.driver = driver;
     order.spec.invocation.command = {"true"};
     return order;

@@ -36,7 +36,7 @@ Result<std::unique_ptr<domain::Work>> ProcessDriver::begin(domain::WorkOrder ord
   options.process.idle_timeout = spec.idle_timeout.value_or(options.process.idle_timeout);
   options.process.grace = options_.grace;
   for (const std::string& secret : spec.secrets) options.mask.add(secret);
-  if (order.after_loss) options.lost = {order.run, order.fence - 1};
+  if (order.after_loss) options.lost = {order.run, domain::Fence{order.fence.value - 1}};
   options.conversation_may_not_exist = order.conversation_may_not_exist;
   options.note = std::move(spec.note);
   auto work = std::make_unique<ProcessWork>(

@@ -53,7 +53,7 @@ class EndedAttempts {
   }
 
  private:
-  std::map<std::string, std::int64_t> last_;
+  std::map<std::string, domain::Fence> last_;
 };
 
 /// The processes of ended attempts that one scan found.
@@ -204,8 +204,8 @@ void blocking_kill(const std::vector<Leftover>& leftovers) {
 std::optional<Leftover> parse_leftover(std::string_view part) {
   const auto colon = part.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return std::nullopt;
-  const auto fence = os::number<std::int64_t>(part.substr(colon + 1));
-  if (fence <= 0) return std::nullopt;
+  const domain::Fence fence{os::number<std::int64_t>(part.substr(colon + 1))};
+  if (fence.value <= 0) return std::nullopt;
   return Leftover{std::string(part.substr(0, colon)), fence};
 }
 

@@ -25,13 +25,14 @@ namespace stint::driver {
 namespace {
 
 using namespace std::chrono_literals;
+using domain::Fence;
 using Leftover = domain::Survivors::Leftover;
 
 TEST(ParseAttempt, accepts_only_runs_with_a_fence) {
   const auto leftover = parse_leftover("abc:12");
   ASSERT_TRUE(leftover);
   EXPECT_EQ(leftover->run, "abc");
-  EXPECT_EQ(leftover->fence, 12);
+  EXPECT_EQ(leftover->fence, Fence{12});
   for (const char* text : {"", "abc", "abc:", ":1", "abc:0", "abc:-1", "abc:x"})
     EXPECT_FALSE(parse_leftover(text)) << text;
 }
@@ -85,7 +86,7 @@ class SurvivorsTest : public testing::Test {
     return ending.processes;
   }
   std::vector<Leftover> found() { return os::blocking_run(reactor_, survivors_.find()).value(); }
-  std::string trace_of(const std::string& name, std::int64_t fence) {
+  std::string trace_of(const std::string& name, Fence fence) {
     using Trace = domain::Survivors::Trace;
     for (const Leftover& each : found()) {
       if (each.run != name || each.fence != fence) continue;
@@ -105,21 +106,21 @@ TEST_F(SurvivorsTest, ends_older_attempts_of_the_run_and_no_other_process) {
   const pid_t older = start(run('a') + ":1"), last = start(run('a') + ":2");
   const pid_t within = start(run('a') + ":2/" + run('b') + ":1");
   const pid_t newer = start(run('a') + ":3"), other = start(run('b') + ":1"), longer = start(run('a') + "0:1");
-  EXPECT_EQ(end({{run('a'), 2}}), 3U);
+  EXPECT_EQ(end({{run('a'), Fence{2}}}), 3U);
   for (const pid_t pid : {older, last, within}) EXPECT_FALSE(lives(pid));
   for (const pid_t pid : {newer, other, longer}) EXPECT_TRUE(lives(pid));
-  EXPECT_EQ(end({{run('a'), 2}}), 0U);
+  EXPECT_EQ(end({{run('a'), Fence{2}}}), 0U);
 }
 
 TEST_F(SurvivorsTest, a_stubborn_one_is_killed_after_its_grace_or_at_once) {
   const std::string stubborn = "trap : TERM; while :; do sleep 0.05; done";
   start(run('a') + ":1", stubborn);
   TimePoint since = reactor_.now();
-  EXPECT_GE(end({{run('a'), 1}}), 1U);
+  EXPECT_GE(end({{run('a'), Fence{1}}}), 1U);
   EXPECT_GE(reactor_.now() - since, 200ms);
   HostSurvivors patient(reactor_, 1h);
   start(run('b') + ":1", stubborn);
-  (void)end_with(patient, {{run('b'), 1}}, [] { return true; }, nothing());
+  (void)end_with(patient, {{run('b'), Fence{1}}}, [] { return true; }, nothing());
   for (const pid_t pid : children_) EXPECT_FALSE(lives(pid));
 }
 
@@ -135,8 +136,8 @@ TEST_F(SurvivorsTest, a_process_with_an_empty_environment_is_found_by_its_cgroup
     ::_exit(127);
   }
   children_.push_back(pid);
-  EXPECT_EQ(trace_of(run('a'), 1), "orphaned");
-  EXPECT_EQ(end({{run('a'), 1}}), 1U);
+  EXPECT_EQ(trace_of(run('a'), Fence{1}), "orphaned");
+  EXPECT_EQ(end({{run('a'), Fence{1}}}), 1U);
   EXPECT_FALSE(lives(pid));
   EXPECT_NE(::access(cgroup.c_str(), F_OK), 0) << "the cgroup is gone as well";
 }
@@ -182,7 +183,8 @@ TEST_F(SurvivorsTest, any_tree_is_ended_although_its_warden_removes_the_cgroup_m
     }
     const bool removed = random() % 2 == 0;
     const auto ending = end_with(
-        survivors_, {{run('a'), round + 1}}, [] { return false; }, removed ? remove_when_empty(cgroup) : nothing());
+        survivors_, {{run('a'), Fence{round + 1}}}, [] { return false; },
+        removed ? remove_when_empty(cgroup) : nothing());
     EXPECT_EQ(ending.left, "");
     EXPECT_TRUE(os::marked(attempt).empty());
     EXPECT_NE(::access(cgroup.c_str(), F_OK), 0);
@@ -201,19 +203,19 @@ TEST_F(SurvivorsTest, attempts_without_a_living_warden_are_orphaned) {
       os::environment_with({std::string(os::kMarkVariable) + "=" + os::mark_beneath(run('a') + ":1", options.run)});
   options.own_group = true;
   const auto ward = Ward::start(wardens, options).value();
-  while (os::marked(options.run).size() < 2 || trace_of(run('b'), 1) == "empty") {
+  while (os::marked(options.run).size() < 2 || trace_of(run('b'), Fence{1}) == "empty") {
   }
-  EXPECT_EQ(trace_of(run('b'), 1), "kept");
-  EXPECT_EQ(trace_of(run('a'), 1), "orphaned");
+  EXPECT_EQ(trace_of(run('b'), Fence{1}), "kept");
+  EXPECT_EQ(trace_of(run('a'), Fence{1}), "orphaned");
   ::kill(ward->pid(), SIGKILL);
-  while (trace_of(run('b'), 1) == "kept") {
+  while (trace_of(run('b'), Fence{1}) == "kept") {
   }
-  EXPECT_EQ(trace_of(run('b'), 1), "orphaned");
+  EXPECT_EQ(trace_of(run('b'), Fence{1}), "orphaned");
   auto body = [&]() -> Task<> { EXPECT_TRUE((co_await ward->ended()).by_stint); };
   RootScope scope(reactor_);
   scope.spawn(body());
   EXPECT_TRUE(reactor_.run(scope));
-  EXPECT_EQ(trace_of(run('b'), 1), "none");
+  EXPECT_EQ(trace_of(run('b'), Fence{1}), "none");
 }
 
 TEST_F(SurvivorsTest, a_process_that_no_signal_ends_is_given_up_and_named) {
@@ -222,16 +224,16 @@ TEST_F(SurvivorsTest, a_process_that_no_signal_ends_is_given_up_and_named) {
   const pid_t pid = start(run('a') + ":1");
   freezer.freeze(pid);
   HostSurvivors brief(reactor_, 10ms, 100ms);
-  const auto ending = end_with(brief, {{run('a'), 1}}, [] { return false; }, nothing());
+  const auto ending = end_with(brief, {{run('a'), Fence{1}}}, [] { return false; }, nothing());
   EXPECT_TRUE(ending.left.contains("pid " + std::to_string(pid))) << ending.left;
   freezer.thaw();
-  EXPECT_EQ(end({{run('a'), 1}}), 0U);
+  EXPECT_EQ(end({{run('a'), Fence{1}}}), 0U);
 }
 
 TEST_F(SurvivorsTest, kill_does_not_wait) {
   const pid_t over = start(run('a') + ":1", "trap '' TERM; while :; do sleep 0.05; done"),
               other = start(run('b') + ":1");
-  auto kill = [&]() -> Task<> { co_await survivors_.kill({{run('a'), 1}}); };
+  auto kill = [&]() -> Task<> { co_await survivors_.kill({{run('a'), Fence{1}}}); };
   os::blocking_run(reactor_, kill());
   while (lives(over)) {
   }
@@ -247,7 +249,7 @@ TEST_F(SurvivorsTest, without_descriptors_nothing_counts_as_gone) {
   rlimit none = before;
   none.rlim_cur = 0;
   ::setrlimit(RLIMIT_NOFILE, &none);
-  const auto ending = end_with(brief, {{run('a'), 1}}, [] { return false; }, nothing());
+  const auto ending = end_with(brief, {{run('a'), Fence{1}}}, [] { return false; }, nothing());
   ::setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_NE(ending.left, "");
   EXPECT_TRUE(lives(pid));
@@ -257,7 +259,7 @@ TEST_F(SurvivorsTest, processes_of_the_own_run_are_not_survivors) {
   const std::string own = run('a') + ":1";
   ::setenv(os::kMarkVariable, own.c_str(), 1);
   const pid_t ours = start(os::mark_beneath(own, run('b') + ":1"));
-  EXPECT_EQ(end({{run('a'), 1}, {run('b'), 1}}), 0U);
+  EXPECT_EQ(end({{run('a'), Fence{1}}, {run('b'), Fence{1}}}), 0U);
   EXPECT_TRUE(std::ranges::none_of(found(), [&](const Leftover& each) { return each.run == run('b'); }));
   ::unsetenv(os::kMarkVariable);
   EXPECT_TRUE(lives(ours));
@@ -268,7 +270,8 @@ TEST_F(SurvivorsTest, lists_each_attempt_once) {
   start(run('a') + ":4/" + run('b') + ":1");
   std::vector<std::string> names;
   for (const Leftover& each : found()) {
-    if (each.run == run('a') || each.run == run('b')) names.push_back(each.run + ":" + std::to_string(each.fence));
+    if (each.run == run('a') || each.run == run('b'))
+      names.push_back(each.run + ":" + std::to_string(each.fence.value));
   }
   std::ranges::sort(names);
   EXPECT_EQ(names, (std::vector<std::string>{run('a') + ":4", run('b') + ":1"}));

@@ -312,8 +312,7 @@ bool Engine::assign(store::NodeNumber owner, store::Claim& claim, std::unique_pt
 Task<> Engine::give_back(store::NodeNumber owner, std::vector<store::Claim> claims) {
   for (const store::Claim& claim : claims) {
     store::Settlement settlement;
-    settlement.run = claim.run;
-    settlement.fence = claim.fence;
+    settlement.attempt = claim.attempt_key();
     settlement.settle = domain::Settle::hand_back;
     (void)co_await settler_.settle(owner, std::move(settlement));
   }

@@ -211,7 +211,7 @@ Task<> Engine::beat() {
 
 void Engine::handle_stop(const store::StopAsked& stop) {
   for (const auto& [key, carried] : worker_.carried()) {
-    if (carried->run != stop.run || carried->fence != stop.fence) continue;
+    if (carried->attempt_key() != stop.attempt) continue;
     if (carried->stopped() != Carried::Stop::none) return;  // a second stop would skip the grace period
     const bool expired = stop.stop == domain::Stop::expired;
     carried->stop(expired ? Carried::Stop::expired : Carried::Stop::cancelled,
@@ -252,7 +252,7 @@ Task<> Engine::fence(std::string why) {
     if (owner) {
       owner_ = *owner;
       log_.write(domain::LogLevel::info, "enrolled again",
-                 {domain::LogField::number("number", std::to_string(*owner))});
+                 {domain::LogField::number("number", std::to_string(owner->value))});
       leased_until_ = end_of(asked_at, options_.lease);
       break;
     }

@@ -169,7 +169,7 @@ class Engine {
     bool settling = false;
     std::optional<std::uint64_t> settled;  // claims_asked_ when the store had settled it
   };
-  using CarriedKey = std::pair<std::string, std::int64_t>;  // id and fence
+  using CarriedKey = std::pair<std::string, store::Fence>;  // the id of the run, and the fence
   Task<> watch_orphans();
   void log_slow_endings();
   void forget_orphans(const std::set<CarriedKey>& owned);

@@ -38,7 +38,7 @@ TEST_F(EngineTest, a_chosen_conversation_that_never_began_is_replaced_and_uses_u
   const auto dead = get(store_.enrol("dead"));
   const auto claims = get(store_.claim(dead, "a", 1, id));
   ASSERT_EQ(claims.size(), 1U);
-  EXPECT_TRUE(get(store_.note(dead, claims[0].run, claims[0].fence, "chosen_conversation", "chosen:x")));
+  EXPECT_TRUE(get(store_.note(dead, claims[0].attempt_key(), "chosen_conversation", "chosen:x")));
   std::vector<std::string> orders;
   decide_ = [&](const domain::WorkOrder& order) {
     orders.push_back(order.conversation + (order.conversation_may_not_exist ? "?" : "") + " / " +

@@ -272,7 +272,7 @@ TEST_F(EngineTest, an_engine_for_one_run_obeys_the_cost_of_the_day) {
   const store::NodeNumber node = get(store_.enrol("test"));
   const std::vector<store::Claim> claims = get(store_.claim(node, "a", 1, before));
   ASSERT_EQ(claims.size(), 1U);
-  get(store_.report(node, claims[0].run, claims[0].fence, {.tokens = 0, .cost_micros = 7}));
+  get(store_.report(node, claims[0].attempt_key(), {.tokens = 0, .cost_micros = 7}));
   start(1, [&](EngineOptions& options) {
     options.only = wanted;
     options.only_agent = "a";
@@ -341,14 +341,14 @@ class MarkedProcesses final : public domain::Survivors {
   Task<Ending> end(std::vector<Leftover> attempts, std::function<bool()> hurry) override {
     hurried = hurry();
     for (const Leftover& each : attempts) {
-      ended.push_back(each.run + ":" + std::to_string(each.fence));
+      ended.push_back(each.run + ":" + std::to_string(each.fence.value));
       if (!left.empty()) continue;
       std::erase_if(marks, [&](const Leftover& mark) { return mark.run == each.run && mark.fence <= each.fence; });
     }
     co_return Ending{static_cast<std::uint32_t>(attempts.size()), left};
   }
   Task<> kill(std::vector<Leftover> attempts) override {
-    for (const Leftover& each : attempts) killed.push_back(each.run + ":" + std::to_string(each.fence));
+    for (const Leftover& each : attempts) killed.push_back(each.run + ":" + std::to_string(each.fence.value));
     co_return;
   }
 };
@@ -360,7 +360,7 @@ TEST_F(EngineTest, ends_processes_of_a_dead_node_and_none_of_a_living_one) {
   const auto dead = get(store_.enrol("dead"));
   EXPECT_EQ(get(store_.claim(dead, "a", 1, lost)).size(), 1U);
   MarkedProcesses processes;
-  processes.marks = {{lost, 1}, {ours, 1}, {"of another store", 1}};
+  processes.marks = {{lost, Fence{1}}, {ours, Fence{1}}, {"of another store", Fence{1}}};
   survivors_ = &processes;
   decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
   start();
@@ -380,14 +380,16 @@ TEST_F(EngineTest, processes_without_a_warden_are_ended_before_the_lease_expires
   EXPECT_EQ(get(store_.claim(dead, "a", 2)).size(), 2U);
   MarkedProcesses processes;
   using Trace = domain::Survivors::Trace;
-  processes.marks = {{first, 1, Trace::orphaned}, {second, 1, Trace::empty}, {"of another store", 1, Trace::orphaned}};
+  processes.marks = {{first, Fence{1}, Trace::orphaned},
+                     {second, Fence{1}, Trace::empty},
+                     {"of another store", Fence{1}, Trace::orphaned}};
   survivors_ = &processes;
   start();
   sim_.advance(1s);
   ASSERT_EQ(processes.ended, std::vector<std::string>{first + ":1"}) << "at the start";
   EXPECT_TRUE(processes.hurried) << "another host may begin the next attempt soon";
   EXPECT_EQ(look(first).state, RunState::running) << "its lease has not expired";
-  processes.marks.push_back({second, 1, Trace::orphaned});
+  processes.marks.push_back({second, Fence{1}, Trace::orphaned});
   sim_.advance(5s);
   EXPECT_EQ(processes.ended.back(), second + ":1") << "and while it runs";
   EXPECT_EQ(look(second).state, RunState::running);
@@ -403,8 +405,8 @@ TEST_F(EngineTest, survivors_of_runs_that_other_nodes_rescued_are_found_by_a_per
   sim_.advance(2s);
   engine_->stop_here(id, pool::Carried::Stop::handed_back, "it goes to another host");
   sim_.advance(2s);
-  EXPECT_EQ(look(id).fence, 2);
-  processes.marks = {{id, 1}, {id, 2}};
+  EXPECT_EQ(look(id).fence, Fence{2});
+  processes.marks = {{id, Fence{1}}, {id, Fence{2}}};
   sim_.advance(2min);
   EXPECT_EQ(processes.ended, std::vector<std::string>{id + ":1"});
 }

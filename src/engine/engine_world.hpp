@@ -21,6 +21,7 @@
 namespace stint::engine {
 
 using namespace std::chrono_literals;
+using domain::Fence;
 using domain::OnCrash;
 using domain::RunState;
 
@@ -78,16 +79,15 @@ class FullStore : public store::MemoryStore {
                                                             std::vector<store::Settlement> settlements) override {
     return full ? refuse<std::vector<std::optional<RunState>>>() : MemoryStore::settle(node, std::move(settlements));
   }
-  Task<Result<bool>> mark(store::NodeNumber node, store::RunNumber run, std::int64_t fence, bool unsafe) override {
-    return full ? refuse<bool>() : MemoryStore::mark(node, run, fence, unsafe);
+  Task<Result<bool>> mark(store::NodeNumber node, store::AttemptKey attempt, bool unsafe) override {
+    return full ? refuse<bool>() : MemoryStore::mark(node, attempt, unsafe);
   }
-  Task<Result<bool>> note(store::NodeNumber node, store::RunNumber run, std::int64_t fence, std::string cause,
+  Task<Result<bool>> note(store::NodeNumber node, store::AttemptKey attempt, std::string cause,
                           std::string data) override {
-    return full ? refuse<bool>() : MemoryStore::note(node, run, fence, std::move(cause), std::move(data));
+    return full ? refuse<bool>() : MemoryStore::note(node, attempt, std::move(cause), std::move(data));
   }
-  Task<Result<bool>> append_output(store::NodeNumber node, store::RunNumber run, std::int64_t fence,
-                                   std::string text) override {
-    return full ? refuse<bool>() : MemoryStore::append_output(node, run, fence, std::move(text));
+  Task<Result<bool>> append_output(store::NodeNumber node, store::AttemptKey attempt, std::string text) override {
+    return full ? refuse<bool>() : MemoryStore::append_output(node, attempt, std::move(text));
   }
 
  private:
@@ -229,16 +229,15 @@ class FaultyStore final : public FullStore {
     }
     co_return co_await FullStore::settle(node, std::move(settlements));
   }
-  Task<Result<bool>> mark(store::NodeNumber node, store::RunNumber run, std::int64_t fence, bool unsafe) override {
+  Task<Result<bool>> mark(store::NodeNumber node, store::AttemptKey attempt, bool unsafe) override {
     if (asleep) co_return fail(Errc::closed, "the lease is over");
     if (refuses && refuses(unsafe ? "unsafe" : "safe")) co_return fail(Errc::failed, "no such mark");
-    co_return co_await FullStore::mark(node, run, fence, unsafe);
+    co_return co_await FullStore::mark(node, attempt, unsafe);
   }
-  Task<Result<bool>> append_output(store::NodeNumber node, store::RunNumber run, std::int64_t fence,
-                                   std::string text) override {
+  Task<Result<bool>> append_output(store::NodeNumber node, store::AttemptKey attempt, std::string text) override {
     if (asleep) co_return fail(Errc::closed, "the lease is over");
     if (refuses && refuses(text)) co_return fail(Errc::failed, "no such text");
-    co_return co_await FullStore::append_output(node, run, fence, std::move(text));
+    co_return co_await FullStore::append_output(node, attempt, std::move(text));
   }
   Task<Result<std::optional<store::Run>>> find(std::string id) override {
     ++finds;

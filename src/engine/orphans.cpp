@@ -88,12 +88,12 @@ void Engine::forget_orphans(const std::set<CarriedKey>& owned) {
 }
 
 Task<> Engine::settle_orphan(store::NodeNumber owner, store::Claim claim) {
-  log_.write(
-      domain::LogLevel::error, "run owned, but not carried: settled as lost",
-      {{"run", claim.id}, {"agent", claim.agent}, domain::LogField::number("fence", std::to_string(claim.fence))});
+  log_.write(domain::LogLevel::error, "run owned, but not carried: settled as lost",
+             {{"run", claim.id},
+              {"agent", claim.agent},
+              domain::LogField::number("fence", std::to_string(claim.fence.value))});
   store::Settlement settlement;
-  settlement.run = claim.run;
-  settlement.fence = claim.fence;
+  settlement.attempt = claim.attempt_key();
   settlement.settle = domain::Settle::lost;
   (void)co_await settler_.settle(owner, std::move(settlement));
   if (const auto known = orphans_.find({claim.id, claim.fence}); known != orphans_.end()) {

@@ -177,7 +177,7 @@ TEST_F(KeyTest, a_known_key_costs_nothing_of_the_parents_budget) {
   below.parent = head.id;
   const auto first = ask(below);
   ASSERT_TRUE(first);
-  get(store_.report(worker, claims[0].run, claims[0].fence, {.tokens = 10}));
+  get(store_.report(worker, claims[0].attempt_key(), {.tokens = 10}));
   expect_known(first->id, below);
   below.key = "new";
   EXPECT_EQ(ask(below).error().code(), Errc::exhausted);

@@ -40,7 +40,7 @@ TEST_P(OneRun, behind_a_paused_limit_does_not_spin) {
 TEST_P(OneRun, behind_a_full_limit_does_not_spin) {
   (void)get(store_.resize("agent:a", 1));
   store::Claim holder;
-  store::NodeNumber other = 0;
+  store::NodeNumber other{};
   const auto block = [&] {
     (void)submit("a");
     other = get(store_.enrol("other"));
@@ -54,8 +54,7 @@ TEST_P(OneRun, behind_a_full_limit_does_not_spin) {
   };
   const auto unblock = [&] {
     store::Settlement end;
-    end.run = holder.run;
-    end.fence = holder.fence;
+    end.attempt = holder.attempt_key();
     end.settle = domain::Settle::succeeded;
     (void)get(store_.settle(other, {end}));
   };

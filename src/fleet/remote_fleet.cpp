@@ -169,7 +169,7 @@ Task<Result<std::vector<engine::RunView>>> RemoteFleet::list(store::Filter filte
   for (const domain::RunState state : filter.states) path += fmt::format("&state={}", to_string(state));
   if (!filter.agent.empty()) path += "&agent=" + escaped(filter.agent);
   if (!filter.session.empty()) path += "&session=" + escaped(filter.session);
-  if (filter.before != 0) {
+  if (filter.before.value != 0) {
     const auto page = pages_.find(filter.before);
     if (page == pages_.end()) co_return std::vector<engine::RunView>();  // the previous page was the last
     path += "&before=" + escaped(page->second);
@@ -178,9 +178,9 @@ Task<Result<std::vector<engine::RunView>>> RemoteFleet::list(store::Filter filte
   STINT_CO_TRY(wire::RunPage page, wire::read_runs(body));
   if (!page.runs.empty()) {
     store::RunNumber& number = page.runs.back().run.number;
-    number = static_cast<store::RunNumber>(pages_.size()) + 1;
+    number = store::RunNumber{std::ssize(pages_) + 1};
     if (page.next.empty()) {
-      number = -1;  // no next page: matches no cursor
+      number = store::RunNumber{-1};  // no next page: matches no cursor
     } else {
       pages_[number] = page.next;
     }

@@ -117,12 +117,12 @@ Task<Response> Api::list(Call call) {
   if (!before) co_return problem(before.error());
   const auto most = call.page_size();
   if (!most) co_return problem(most.error());
-  filter.before = *before;
+  filter.before = store::RunNumber{*before};
   filter.most = *most;
   const auto runs = co_await fleet_.list(filter);
   if (!runs) co_return problem(runs.error());
   const bool more = runs->size() == filter.most;
-  co_return json_response(wire::to_json(*runs, more ? std::to_string(runs->back().run.number) : std::string()));
+  co_return json_response(wire::to_json(*runs, more ? std::to_string(runs->back().run.number.value) : std::string()));
 }
 
 Task<Response> Api::show(Call call) {

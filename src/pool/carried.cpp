@@ -12,7 +12,7 @@ OutcomeKind outcome_of(Carried::Stop stop) noexcept {
 }
 
 Carried* CarriedRuns::find(std::string_view id) const {
-  const auto after = all_.upper_bound({id, std::numeric_limits<std::int64_t>::max()});
+  const auto after = all_.upper_bound({id, store::Fence{std::numeric_limits<std::int64_t>::max()}});
   if (after == all_.begin()) return nullptr;
   Carried* const last = std::prev(after)->second;
   return last->id == id ? last : nullptr;

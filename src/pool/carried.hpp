@@ -26,7 +26,7 @@ class Recorder;
 /// node may already carry the next attempt of the same run. A key refers to the id inside its `Carried`.
 class CarriedRuns {
  public:
-  using Key = std::pair<std::string_view, std::int64_t>;
+  using Key = std::pair<std::string_view, store::Fence>;
   [[nodiscard]] const std::map<Key, Carried*>& all() const noexcept { return all_; }
   /// The newest attempt of a run; null: this node carries none.
   [[nodiscard]] Carried* find(std::string_view id) const;
@@ -56,6 +56,7 @@ class Carried {
   /// Begins to end the work; a second call skips its grace period. `fenced`: another node owns the run, or will, and
   /// the store rejects what this attempt writes.
   void stop(Stop why, std::string text);
+  [[nodiscard]] store::AttemptKey attempt_key() const noexcept { return {run, fence}; }
   [[nodiscard]] Stop stopped() const noexcept { return stop_; }
   [[nodiscard]] bool is_stopped() const noexcept { return stop_ != Stop::none; }
   [[nodiscard]] bool is_fenced() const noexcept { return stop_ == Stop::fenced; }
@@ -83,7 +84,7 @@ class Carried {
   const std::string id, agent;
   const store::NodeNumber owner;
   const store::RunNumber run;
-  const std::int64_t fence;
+  const store::Fence fence;
   const std::uint32_t attempt;
   Usage usage;         ///< of all attempts, as far as it was reported
   std::string worker;  ///< of the pool; empty: the run waits for a worker

@@ -76,7 +76,7 @@ Task<bool> ConversationRecord::keep(const Carried& carried, std::string_view con
 Task<Result<bool>> ConversationRecord::keep_message(const Carried& carried, store::Message message) {
   StoreBackoff backoff;
   while (!carried.is_stopped()) {
-    Result<bool> kept = co_await store_.put_message(carried.owner, carried.run, carried.fence, message);
+    Result<bool> kept = co_await store_.put_message(carried.owner, carried.attempt_key(), message);
     if (kept) co_return kept;
     if (!StoreBackoff::may_retry(kept.error()) && !StoreBackoff::awaits_heartbeat(kept.error())) co_return kept;
     if (!co_await backoff.wait(health_)) co_return kept;
@@ -98,7 +98,7 @@ Task<bool> ConversationRecord::keep_note(const Carried& carried, std::string_vie
   const std::string data = run_codec_.write_note(conversation);
   StoreBackoff backoff;
   while (!(carried.*gives_up)()) {
-    const auto kept = co_await store_.note(carried.owner, carried.run, carried.fence, std::string(cause), data);
+    const auto kept = co_await store_.note(carried.owner, carried.attempt_key(), std::string(cause), data);
     if (kept) co_return *kept;
     if (!StoreBackoff::may_retry(kept.error()) && !StoreBackoff::awaits_heartbeat(kept.error())) break;
     if (!co_await backoff.wait(health_)) break;

@@ -65,7 +65,7 @@ Task<Result<bool>> EffectsMark::write(bool unknown, std::optional<TimePoint> unt
   if (unknown_ == unknown) co_return true;
   StoreBackoff backoff;
   do {
-    const auto marked = co_await store_.mark(carried_.owner, carried_.run, carried_.fence, unknown);
+    const auto marked = co_await store_.mark(carried_.owner, carried_.attempt_key(), unknown);
     if (marked) {
       if (*marked) unknown_ = unknown;
       co_return *marked;

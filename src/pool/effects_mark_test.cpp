@@ -110,8 +110,7 @@ TEST_F(EffectsMarkTest, fails_if_the_store_refuses_for_good) {
 
 TEST_F(EffectsMarkTest, returns_false_to_a_stale_owner) {
   store::Settlement settlement;
-  settlement.run = claim_.run;
-  settlement.fence = claim_.fence;
+  settlement.attempt = claim_.attempt_key();
   settlement.settle = domain::Settle::succeeded;
   std::vector<store::Settlement> settlements;
   settlements.push_back(std::move(settlement));

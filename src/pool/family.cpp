@@ -39,7 +39,8 @@ void end_if_exceeded(Carried& carried, const domain::BudgetSpec& budget) {
 Task<std::string> tighten_to_shared(store::Store& store, const Carried& carried, domain::BudgetSpec& left) {
   std::vector<std::string> heads;
   for (const auto& above : carried.budgets) {
-    const bool untouched = above.run == carried.id && carried.fence <= 1;  // its first attempt has used nothing yet
+    const bool untouched =
+        above.run == carried.id && carried.fence.value <= 1;  // its first attempt has used nothing yet
     if (!untouched) heads.push_back(above.run);
   }
   if (heads.empty()) co_return "";
@@ -61,7 +62,7 @@ Task<> watch_family(store::Store& store, const CarriedRuns& all, const Carried& 
   for (std::uint64_t seen = used.count();; co_await sleep_for(kFamilyReportEvery)) {
     if (reported) co_await used.wait(seen);
     seen = used.count();
-    const auto sums = co_await store.report(carried.owner, carried.run, carried.fence, use_of_attempt(carried));
+    const auto sums = co_await store.report(carried.owner, carried.attempt_key(), use_of_attempt(carried));
     reported = sums.has_value();
     if (!reported || !*sums) continue;  // the report failed and is retried, or the fence is stale
     for (const auto& above : carried.budgets) {

@@ -83,13 +83,13 @@ TEST_F(FamilyTest, nothing_begins_on_a_budget_that_other_runs_have_used_up) {
     sim_.advance(1s);
     return answer;
   };
-  (void)get(store_.report(node_, parent->run, parent->fence, {.tokens = 30, .cost_micros = 0}));
+  (void)get(store_.report(node_, parent->attempt_key(), {.tokens = 30, .cost_micros = 0}));
   EXPECT_EQ(why(), "");
   EXPECT_EQ(left, (domain::BudgetSpec{.tokens = 60, .cost_micros = 7})) << "its own is tighter";
-  (void)get(store_.report(node_, parent->run, parent->fence, {.tokens = 99, .cost_micros = 0}));
+  (void)get(store_.report(node_, parent->attempt_key(), {.tokens = 99, .cost_micros = 0}));
   EXPECT_EQ(why(), "");
   EXPECT_EQ(left, (domain::BudgetSpec{.tokens = 1, .cost_micros = 7})) << "that of its parent is";
-  (void)get(store_.report(node_, parent->run, parent->fence, {.tokens = 100, .cost_micros = 0}));
+  (void)get(store_.report(node_, parent->attempt_key(), {.tokens = 100, .cost_micros = 0}));
   EXPECT_NE(why().find(kHead), std::string::npos);
 }
 

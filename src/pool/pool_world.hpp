@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 class PoolStore final : public store::MemoryStore {
  public:
   using MemoryStore::MemoryStore;
-  Task<Result<bool>> mark(store::NodeNumber node, store::RunNumber run, std::int64_t fence, bool unsafe) override {
+  Task<Result<bool>> mark(store::NodeNumber node, store::AttemptKey attempt, bool unsafe) override {
     if (mark_takes > Duration::zero()) co_await sleep_for(mark_takes);
     if (marks_failing > 0) {
       --marks_failing;
@@ -31,15 +31,14 @@ class PoolStore final : public store::MemoryStore {
     }
     if (refuses_marks) co_return fail(Errc::invalid, "no such mark");
     marks.push_back(unsafe);
-    co_return co_await MemoryStore::mark(node, run, fence, unsafe);
+    co_return co_await MemoryStore::mark(node, attempt, unsafe);
   }
-  Task<Result<bool>> put_message(store::NodeNumber node, store::RunNumber run, std::int64_t fence,
-                                 store::Message message) override {
+  Task<Result<bool>> put_message(store::NodeNumber node, store::AttemptKey attempt, store::Message message) override {
     if (messages_failing > 0) {
       --messages_failing;
       co_return fail(Error(Errc::unavailable, Retry::unknown, "away"));
     }
-    co_return co_await MemoryStore::put_message(node, run, fence, std::move(message));
+    co_return co_await MemoryStore::put_message(node, attempt, std::move(message));
   }
 
   std::vector<bool> marks;
@@ -120,7 +119,7 @@ class PoolWorld : public testing::Test {
   domain::NoLog no_log_;
   StoreHealth health_{sim_, no_log_, [] { return ~std::uint64_t{0}; }};
   PlainRunCodec run_codec_;
-  store::NodeNumber node_ = 0;
+  store::NodeNumber node_{};
   RootScope scope_{sim_};
 };
 

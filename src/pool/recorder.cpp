@@ -16,8 +16,7 @@ Recorder::Recorder(store::Store& store, StoreHealth& health, const RunCodec& run
       run_codec_(run_codec),
       changes_(changes),
       owner_(owner),
-      run_(claim.run),
-      fence_(claim.fence),
+      attempt_(claim.attempt_key()),
       id_(claim.id),
       is_fenced_(std::move(is_fenced)) {}
 
@@ -157,11 +156,11 @@ Task<Result<bool>> Recorder::write(const std::optional<Note>& note, const std::s
   while (true) {
     Result<bool> accepted = false;
     if (!note) {
-      accepted = co_await store_.append_output(owner_, run_, fence_, text);
+      accepted = co_await store_.append_output(owner_, attempt_, text);
     } else if (note->cause.empty()) {
-      accepted = co_await store_.provider_answered(owner_, run_, fence_);
+      accepted = co_await store_.provider_answered(owner_, attempt_);
     } else {
-      accepted = co_await store_.note(owner_, run_, fence_, note->cause, note->data);
+      accepted = co_await store_.note(owner_, attempt_, note->cause, note->data);
     }
     const bool again = !accepted && StoreBackoff::may_retry(accepted.error());
     const bool awaits_heartbeat = !accepted && StoreBackoff::awaits_heartbeat(accepted.error()) && !is_fenced_();

@@ -90,8 +90,7 @@ class Recorder {
   const RunCodec& run_codec_;
   events::Changes& changes_;
   const store::NodeNumber owner_;
-  const store::RunNumber run_;
-  const std::int64_t fence_;
+  const store::AttemptKey attempt_;
   const std::string id_;
   std::string text_;
   std::vector<Note> notes_;

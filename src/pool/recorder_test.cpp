@@ -16,20 +16,20 @@ using namespace std::chrono_literals;
 class SlowStore final : public store::MemoryStore {
  public:
   explicit SlowStore(const domain::System& system) : MemoryStore(system) {}
-  Task<Result<bool>> note(store::NodeNumber, store::RunNumber, std::int64_t, std::string, std::string data) override {
+  Task<Result<bool>> note(store::NodeNumber, store::AttemptKey, std::string, std::string data) override {
     co_await sleep_for(1s);
     if (full) co_return no_room();
     notes.push_back(std::move(data));
     co_return true;
   }
-  Task<Result<bool>> append_output(store::NodeNumber, store::RunNumber, std::int64_t, std::string text) override {
+  Task<Result<bool>> append_output(store::NodeNumber, store::AttemptKey, std::string text) override {
     co_await sleep_for(1s);
     if (full) co_return no_room();
     if (refuses_text) co_return fail(Errc::invalid, "not this text");
     output += text;
     co_return !stale;
   }
-  Task<Result<bool>> provider_answered(store::NodeNumber, store::RunNumber, std::int64_t) override {
+  Task<Result<bool>> provider_answered(store::NodeNumber, store::AttemptKey) override {
     ++answers;
     co_return true;
   }
@@ -73,7 +73,7 @@ class RecorderTest : public testing::Test {
   StoreHealth health_{sim_, no_log_, [] { return ~std::uint64_t{0}; }};
   PlainRunCodec run_codec_;
   events::Changes changes_;
-  Recorder recorder_{store_, health_, run_codec_, changes_, 1, store::Claim{}, [] { return false; }};
+  Recorder recorder_{store_, health_, run_codec_, changes_, store::NodeNumber{1}, store::Claim{}, [] { return false; }};
   RootScope scope_{sim_};
 };
 

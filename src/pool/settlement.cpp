@@ -4,10 +4,9 @@
 
 namespace stint::pool {
 
-store::Settlement settlement_of(AttemptKey attempt, const domain::Verdict& verdict, const Usage& usage) {
+store::Settlement settlement_of(store::AttemptKey attempt, const domain::Verdict& verdict, const Usage& usage) {
   store::Settlement settlement;
-  settlement.run = attempt.run;
-  settlement.fence = attempt.fence;
+  settlement.attempt = attempt;
   settlement.settle = verdict.settle;
   settlement.error = verdict.why;
   settlement.tokens = usage.tokens();

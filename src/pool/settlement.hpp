@@ -9,11 +9,8 @@
 
 namespace stint::pool {
 
-struct AttemptKey {
-  store::RunNumber run = 0;
-  std::int64_t fence = 0;
-};
-[[nodiscard]] store::Settlement settlement_of(AttemptKey attempt, const domain::Verdict& verdict, const Usage& usage);
+[[nodiscard]] store::Settlement settlement_of(store::AttemptKey attempt, const domain::Verdict& verdict,
+                                              const Usage& usage);
 /// `before`: the memo of earlier attempts; null: none. Moves texts and denials out of the report.
 [[nodiscard]] domain::RunMemo memo_of(std::unique_ptr<domain::RunMemo> before, const domain::Verdict& verdict,
                                       domain::WorkReport& report);

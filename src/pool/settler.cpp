@@ -15,8 +15,7 @@ using domain::Settle;
 /// stored.
 store::Settlement without_texts(const store::Settlement& asked, Settler::IfRefused if_refused, const Error& refusal) {
   store::Settlement plain;
-  plain.run = asked.run;
-  plain.fence = asked.fence;
+  plain.attempt = asked.attempt;
   plain.tokens = asked.tokens;
   plain.cost_micros = asked.cost_micros;
   switch (asked.settle) {
@@ -126,7 +125,7 @@ Task<> Settler::settle_batch(std::vector<SharedEntry> batch) {
 void Settler::replace(Entry& entry, const Error& refusal) {
   if (std::exchange(entry.refused, true)) return;
   log_.write(domain::LogLevel::error, "settlement refused by the store",
-             {domain::LogField::number("run_number", std::to_string(entry.settlement.run)),
+             {domain::LogField::number("run_number", std::to_string(entry.settlement.attempt.run.value)),
               {"settle", std::string(to_string(entry.settlement.settle))},
               {"why", refusal.describe()}});
   const bool has_texts = !entry.settlement.error.empty() || !entry.settlement.result.empty();

@@ -36,12 +36,12 @@ class PickyStore final : public store::MemoryStore {
       if (each.result == kRefused || each.error == kRefused) co_return fail(Errc::invalid, "no such text\x80");
       states.emplace_back(each.settle == domain::Settle::succeeded ? RunState::succeeded : RunState::failed);
     }
-    for (store::Settlement& each : settlements) taken[each.run] = std::move(each);
+    for (store::Settlement& each : settlements) taken[each.attempt.run.value] = std::move(each);
     co_return states;
   }
 
   std::vector<std::size_t> batches;
-  std::map<store::RunNumber, store::Settlement> taken;
+  std::map<std::int64_t, store::Settlement> taken;
   int away = 0, asleep = 0;
 };
 
@@ -51,16 +51,16 @@ class SettlerTest : public testing::Test {
     scope_.cancel();
     sim_.settle();
   }
-  void settle(store::RunNumber run, store::NodeNumber owner = 1, domain::Settle how = domain::Settle::succeeded,
+  void settle(std::int64_t run, std::int64_t owner = 1, domain::Settle how = domain::Settle::succeeded,
               std::string_view result = {}) {
     store::Settlement settlement;
-    settlement.run = run;
+    settlement.attempt.run = store::RunNumber{run};
     settlement.settle = how;
     settlement.result = result;
     scope_.spawn([](SettlerTest& test, store::NodeNumber worker, store::Settlement each) -> Task<> {
-      const store::RunNumber number = each.run;
+      const std::int64_t number = each.attempt.run.value;
       test.states_[number] = co_await test.settler_.settle(worker, std::move(each));
-    }(*this, owner, std::move(settlement)));
+    }(*this, store::NodeNumber{owner}, std::move(settlement)));
   }
   void work() {
     sim_.run_ready();  // all of them wait
@@ -75,11 +75,11 @@ class SettlerTest : public testing::Test {
   StoreHealth health_{sim_, no_log_, [] { return ~std::uint64_t{0}; }};
   Settler settler_{store_, health_, no_log_};
   RootScope scope_{sim_};
-  std::map<store::RunNumber, std::optional<RunState>> states_;
+  std::map<std::int64_t, std::optional<RunState>> states_;
 };
 
 TEST_F(SettlerTest, settles_in_one_batch_per_owner) {
-  for (const store::RunNumber run : {1, 2, 3}) settle(run);
+  for (const std::int64_t run : {1, 2, 3}) settle(run);
   settle(4, 2);
   work();
   EXPECT_EQ(store_.batches.size(), 2U) << "one for each owner";
@@ -87,12 +87,12 @@ TEST_F(SettlerTest, settles_in_one_batch_per_owner) {
 }
 
 TEST_F(SettlerTest, a_refused_settlement_does_not_fail_the_others_of_its_batch) {
-  for (const store::RunNumber run : {11, 12}) settle(run);
+  for (const std::int64_t run : {11, 12}) settle(run);
   settle(13, 1, domain::Settle::succeeded, PickyStore::kRefused);
   settle(14);
   work();
   EXPECT_EQ(store_.batches, (std::vector<std::size_t>{4, 1, 1, 1, 1, 1}));
-  const std::map<store::RunNumber, std::optional<RunState>> expected = {
+  const std::map<std::int64_t, std::optional<RunState>> expected = {
       {11, RunState::succeeded}, {12, RunState::succeeded}, {13, RunState::failed}, {14, RunState::succeeded}};
   EXPECT_EQ(states_, expected) << "the refused one is settled too";
   EXPECT_TRUE(store_.taken[13].error.contains("no such text?")) << store_.taken[13].error;
@@ -104,7 +104,7 @@ TEST_F(SettlerTest, a_refused_settlement_does_not_fail_the_others_of_its_batch) 
 
 TEST_F(SettlerTest, a_refused_settlement_of_a_run_that_would_go_on_becomes_a_lost_one) {
   for (const domain::Settle how : domain::kSettles) {
-    settle(static_cast<store::RunNumber>(how) + 1, 1, how, PickyStore::kRefused);
+    settle(static_cast<std::int64_t>(how) + 1, 1, how, PickyStore::kRefused);
   }
   work();
   using enum domain::Settle;
@@ -112,7 +112,7 @@ TEST_F(SettlerTest, a_refused_settlement_of_a_run_that_would_go_on_becomes_a_los
       {succeeded, failed}, {failed, failed}, {cancelled, cancelled}, {expired, expired},
       {retry, lost},       {park, lost},     {hand_back, lost},      {lost, lost}};
   for (const auto& [asked, taken] : expected) {
-    EXPECT_EQ(store_.taken[static_cast<store::RunNumber>(asked) + 1].settle, taken) << to_string(asked);
+    EXPECT_EQ(store_.taken[static_cast<std::int64_t>(asked) + 1].settle, taken) << to_string(asked);
   }
 }
 
@@ -128,11 +128,12 @@ TEST_F(SettlerTest, after_a_sleep_it_retries_until_the_heartbeat_decides) {
 TEST_F(SettlerTest, a_caller_may_be_cancelled_while_the_store_settles_its_batch) {
   store_.away = 3;
   auto leaves = [](Settler& settler, store::Settlement each) -> Task<> {
-    const auto settled = co_await with_timeout(std::chrono::milliseconds(10), settler.settle(1, std::move(each)));
+    const auto settled =
+        co_await with_timeout(std::chrono::milliseconds(10), settler.settle(store::NodeNumber{1}, std::move(each)));
     EXPECT_FALSE(settled);
   };
   store::Settlement settlement;
-  settlement.run = 1;
+  settlement.attempt.run = store::RunNumber{1};
   settlement.settle = domain::Settle::succeeded;
   scope_.spawn(leaves(settler_, settlement));
   settle(2);
@@ -146,7 +147,7 @@ TEST_F(SettlerTest, does_not_retry_for_a_fenced_owner) {
   settle(1);
   work();
   EXPECT_FALSE(states_.contains(1));
-  settler_.give_up(1);
+  settler_.give_up(store::NodeNumber{1});
   sim_.advance(std::chrono::seconds(5));
   EXPECT_EQ(states_.at(1), std::nullopt);
 }

@@ -73,7 +73,7 @@ Task<Worker::Report> Worker::attempt(Assignment& assignment, Carried& carried, J
 
 Task<Worker::Report> Worker::prepare(Assignment& assignment, Carried& carried, Order& order) {
   const store::Claim& claim = assignment.claim;
-  const bool is_first = claim.fence <= 1 && claim.lost == 0;
+  const bool is_first = claim.fence.value <= 1 && claim.lost == 0;
   if (!is_first) {
     const Result<> recalled = co_await conversations_.recall(claim, assignment.on_crash, carried);
     if (!recalled) co_return not_begun(recalled.error());
@@ -236,7 +236,7 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, do
   }
   // The conversation does not exist: the next attempt must not try to continue it.
   if (report.conversation_missing) (void)co_await conversations_.keep(carried, "");
-  store::Settlement settlement = settlement_of({carried.run, carried.fence}, verdict, report.outcome.usage);
+  store::Settlement settlement = settlement_of(carried.attempt_key(), verdict, report.outcome.usage);
   if (report.begun) {  // otherwise the memo of earlier attempts stays
     settlement.result = parts_.run_codec.write(memo_of(std::move(carried.before), verdict, report));
   }

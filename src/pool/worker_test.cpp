@@ -257,10 +257,9 @@ TEST_F(WorkerTest, without_a_chosen_conversation_effects_are_unknown_until_one_i
 TEST_F(WorkerTest, the_next_attempt_continues_the_conversation_of_a_lost_one) {
   submit(kRun, OnCrash::resume);
   store::Claim lost = claim();
-  (void)get(store_.note(node_, lost.run, lost.fence, std::string(kNoteConversation), "named-1"));
+  (void)get(store_.note(node_, lost.attempt_key(), std::string(kNoteConversation), "named-1"));
   store::Settlement settlement;
-  settlement.run = lost.run;
-  settlement.fence = lost.fence;
+  settlement.attempt = lost.attempt_key();
   settlement.settle = domain::Settle::lost;
   std::vector<store::Settlement> settlements;
   settlements.push_back(std::move(settlement));

@@ -99,7 +99,7 @@ class AttemptPlannerTest : public ::testing::Test {
       return HostLimitState{.capacity = use.capacity, .unusable = {}};
     };
     order_.run = "abc";
-    order_.fence = 2;
+    order_.fence = domain::Fence{2};
     order_.agent = "review";
     order_.input.args["pr"] = {"42"};
   }

@@ -67,7 +67,7 @@ Task<Result<Audit>> walk(Store& store) {
   Audit audit;
   STINT_CO_TRY(const std::vector<AgentEntry> agents, co_await store.agents());
   CrossChecks checks(agents);
-  RunNumber after = 0;
+  RunNumber after{};
   while (true) {
     STINT_CO_TRY(const std::vector<RunRecord> page, co_await store.dump(after, kPage));
     if (page.empty()) {

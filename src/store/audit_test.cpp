@@ -32,8 +32,7 @@ class AuditTest : public testing::Test {
     const NodeNumber node = ask(store_->enrol("test"));
     std::vector<Claim> claims = ask(store_->claim(node, "a", 1));
     Settlement end;
-    end.run = claims.at(0).run;
-    end.fence = claims.at(0).fence;
+    end.attempt = claims.at(0).attempt_key();
     end.settle = domain::Settle::succeeded;
     ask(store_->settle(node, {end}));
   }

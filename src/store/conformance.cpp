@@ -75,7 +75,7 @@ Use StoreTest::used(std::string head) {
 
 std::optional<std::vector<FamilyUse>> StoreTest::report(NodeNumber node, const Claim& of, std::int64_t tokens,
                                                         std::int64_t cost_micros) {
-  return get(store().report(node, of.run, of.fence, {.tokens = tokens, .cost_micros = cost_micros}));
+  return get(store().report(node, of.attempt_key(), {.tokens = tokens, .cost_micros = cost_micros}));
 }
 
 std::vector<std::string> StoreTest::claimed_ids(NodeNumber node, std::string agent, std::uint32_t most) {
@@ -87,8 +87,7 @@ std::vector<std::string> StoreTest::claimed_ids(NodeNumber node, std::string age
 std::optional<domain::RunState> StoreTest::settle(NodeNumber node, const Claim& claim, domain::Settle settle,
                                                   const std::function<void(Settlement&)>& change) {
   Settlement settlement;
-  settlement.run = claim.run;
-  settlement.fence = claim.fence;
+  settlement.attempt = claim.attempt_key();
   settlement.settle = settle;
   if (change) change(settlement);
   const auto states = get(store().settle(node, {settlement}));
@@ -138,14 +137,14 @@ void StoreTest::make_run_of_every_kind() {
   const std::vector<Claim> claims = claim(node, "c", 7);
   ASSERT_EQ(claims.size(), 7U);
   submit("c", [&](NewRun& run) { run.parent = claims[0].id; });
-  get(store().append_output(node, claims[0].run, claims[0].fence, std::string(kOutputHeadMax + 10, 'h')));
-  get(store().append_output(node, claims[0].run, claims[0].fence, std::string(kOutputTailMax + 100, 't')));
-  get(store().append_output(node, claims[1].run, claims[1].fence, std::string("\0\xFF\n\"\\", 5)));
-  get(store().put_message(node, claims[0].run, claims[0].fence, {0, "{\"role\":\"user\"}"}));
-  get(store().put_message(node, claims[0].run, claims[0].fence, {1, std::string("\0\xFE", 2)}));
-  get(store().put_message(node, claims[2].run, claims[2].fence, {0, ""}));
-  get(store().note(node, claims[0].run, claims[0].fence, "tool", "{\"name\":\"grep\"}"));
-  get(store().mark(node, claims[2].run, claims[2].fence, true));
+  get(store().append_output(node, claims[0].attempt_key(), std::string(kOutputHeadMax + 10, 'h')));
+  get(store().append_output(node, claims[0].attempt_key(), std::string(kOutputTailMax + 100, 't')));
+  get(store().append_output(node, claims[1].attempt_key(), std::string("\0\xFF\n\"\\", 5)));
+  get(store().put_message(node, claims[0].attempt_key(), {0, "{\"role\":\"user\"}"}));
+  get(store().put_message(node, claims[0].attempt_key(), {1, std::string("\0\xFE", 2)}));
+  get(store().put_message(node, claims[2].attempt_key(), {0, ""}));
+  get(store().note(node, claims[0].attempt_key(), "tool", "{\"name\":\"grep\"}"));
+  get(store().mark(node, claims[2].attempt_key(), true));
   settle(node, claims[0], Settle::succeeded, [](Settlement& end) {
     end.result = "{\"ok\":true}";
     end.tokens = 12'000;

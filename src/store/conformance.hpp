@@ -185,7 +185,7 @@ class ClockTest : public StoreTest {
   /// A run that has begun, used four of the ten seconds of its budget, and was handed back.
   std::string begun();
 
-  NodeNumber node_ = 0;
+  NodeNumber node_{};
 };
 
 inline std::string world_name(const testing::TestParamInfo<WorldMaker>& info) { return info.param.name; }

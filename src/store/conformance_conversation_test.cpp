@@ -15,7 +15,7 @@ class Conversation {
   Conversation(World& world, std::string id) : world_(world), id_(std::move(id)) {}
 
   [[nodiscard]] Result<bool> put(NodeNumber node, const Claim& claim, std::uint32_t at, std::string body) {
-    return world_.run(world_.store().put_message(node, claim.run, claim.fence, {at, std::move(body)}));
+    return world_.run(world_.store().put_message(node, claim.attempt_key(), {at, std::move(body)}));
   }
   /// All messages, page by page.
   [[nodiscard]] Messages all(std::size_t page_bytes = kMessagesPageMax) {
@@ -112,7 +112,7 @@ TEST_P(StoreTest, prune_deletes_the_conversations_of_its_runs) {
   const std::string old = submit("a");
   NodeNumber node = enrol();
   const Claim claim = claim_one(node, "a");
-  EXPECT_TRUE(get(store().put_message(node, claim.run, claim.fence, {0, std::string(8 << 20, 'x')})));
+  EXPECT_TRUE(get(store().put_message(node, claim.attempt_key(), {0, std::string(8 << 20, 'x')})));
   settle(node, claim, Settle::succeeded);
   world().advance(1h);
   EXPECT_EQ(get(store().prune(30min, 100)), 1U);

@@ -49,7 +49,7 @@ TEST_P(StoreTest, a_claim_contains_what_its_node_needs) {
   EXPECT_FALSE(second.left);
 
   world().advance(10s);
-  get(store().mark(node, first.run, first.fence, true));
+  get(store().mark(node, first.attempt_key(), true));
   const std::vector<Claim> owned = get(store().owned(node));
   ASSERT_EQ(owned.size(), 2U);
   EXPECT_EQ(owned[0].agent, "a");
@@ -248,17 +248,17 @@ TEST_P(StoreTest, an_answer_of_the_provider_widens_the_ramp_before_the_run_has_e
   get(store().resume("account:x"));
   const Claim probe = claim_one(node, "a");
   EXPECT_TRUE(claim(node, "a", 9).empty());
-  EXPECT_FALSE(get(store().provider_answered(node, probe.run, probe.fence + 1))) << "stale";
+  EXPECT_FALSE(get(store().provider_answered(node, {probe.run, Fence{probe.fence.value + 1}}))) << "stale";
   EXPECT_TRUE(claim(node, "a", 9).empty());
-  EXPECT_TRUE(get(store().provider_answered(node, probe.run, probe.fence)));
+  EXPECT_TRUE(get(store().provider_answered(node, probe.attempt_key())));
   EXPECT_EQ(claim(node, "a", 9).size(), 1U) << "two at once";
   EXPECT_EQ(state(probe.id), domain::RunState::running);
   settle(node, probe, domain::Settle::succeeded);
-  EXPECT_FALSE(get(store().provider_answered(node, probe.run, probe.fence)));
+  EXPECT_FALSE(get(store().provider_answered(node, probe.attempt_key())));
   define("steady");
   submit("steady");
   const Claim other = claim_one(node, "steady");
-  EXPECT_TRUE(get(store().provider_answered(node, other.run, other.fence))) << "nothing to widen";
+  EXPECT_TRUE(get(store().provider_answered(node, other.attempt_key()))) << "nothing to widen";
 }
 
 TEST_P(StoreTest, a_claim_by_id_takes_that_run_only) {

@@ -167,8 +167,7 @@ TEST_P(StoreTest, many_settled_at_once_are_all_counted) {
   std::vector<Settlement> ends;
   for (const Claim& each : claim(node, "a", 1200)) {
     Settlement end;
-    end.run = each.run;
-    end.fence = each.fence;
+    end.attempt = each.attempt_key();
     end.settle = Settle::succeeded;
     end.tokens = 3;
     ends.push_back(end);
@@ -190,7 +189,7 @@ TEST_P(StoreTest, sums_are_transferred_with_their_runs) {
   const std::string child = submit_below(head, {head}), grandchild = submit_below(head, {head, child});
   report(node, first, 5);
   settle(node, first, Settle::hand_back, using_up(5));
-  const std::vector<RunRecord> records = get(store().dump(0, 100));
+  const std::vector<RunRecord> records = get(store().dump({}, 100));
   ASSERT_EQ(records.size(), 3U);
   EXPECT_EQ(records[0].families, (Sums{{head, {15, 1}}}));
   ASSERT_EQ(records[2].families.size(), 2U);
@@ -205,7 +204,7 @@ TEST_P(StoreTest, sums_are_transferred_with_their_runs) {
   const NodeNumber carries = there(other->store().enrol("test"));
   const std::vector<Claim> claims = there(other->store().claim(carries, "a", 1, grandchild));
   ASSERT_EQ(claims.size(), 1U);
-  const auto sums = there(other->store().report(carries, claims[0].run, claims[0].fence, {.tokens = 4}));
+  const auto sums = there(other->store().report(carries, claims[0].attempt_key(), {.tokens = 4}));
   ASSERT_TRUE(sums);
   EXPECT_EQ(there(other->store().used({head, child})), (Sums{{head, {19, 1}}, {child, {4, 0}}}));
 }

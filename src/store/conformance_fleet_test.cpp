@@ -24,7 +24,7 @@ TEST_P(StoreTest, the_runs_of_a_dead_node_are_requeued) {
   const std::string unsafe = submit("a"), cancelled = submit("a");
   const NodeNumber dead = enrol();
   const auto claims = claim(dead, "a", 4);
-  get(store().mark(dead, claims[2].run, claims[2].fence, true));
+  get(store().mark(dead, claims[2].attempt_key(), true));
   get(store().cancel(cancelled));
   world().kill(dead);
   const NodeNumber next = enrol();
@@ -65,7 +65,7 @@ TEST_P(StoreTest, a_node_that_sends_heartbeats_lives) {
     EXPECT_TRUE(tick().dead.empty());
   }
   EXPECT_EQ(settle(node, claim, Settle::succeeded), RunState::succeeded);
-  EXPECT_FALSE(get(store().beat(node + 1000)).alive) << "never enrolled";
+  EXPECT_FALSE(get(store().beat(NodeNumber{node.value + 1000})).alive) << "never enrolled";
 }
 
 TEST_P(StoreTest, a_run_that_kills_its_nodes_fails_after_a_bound) {
@@ -297,7 +297,7 @@ TEST_P(StoreTest, events_of_a_run_have_no_gaps) {
   const std::string id = submit("a");
   const NodeNumber node = enrol();
   Claim claim = claim_one(node, "a");
-  EXPECT_TRUE(get(store().note(node, claim.run, claim.fence, "tool", R"({"n":1})")));
+  EXPECT_TRUE(get(store().note(node, claim.attempt_key(), "tool", R"({"n":1})")));
   settle(node, claim, Settle::hand_back);
   claim = claim_one(node, "a");
   settle(node, claim, Settle::succeeded);

@@ -253,8 +253,7 @@ TEST_P(StoreTest, a_list_has_inputs_and_results_only_if_they_are_asked_for) {
   submit("a", [](NewRun& run) { run.input = "{}"; });
   const Claim claim = claim_one(node, "a");
   Settlement end;
-  end.run = claim.run;
-  end.fence = claim.fence;
+  end.attempt = claim.attempt_key();
   end.settle = Settle::succeeded;
   end.result = "[1]";
   get(store().settle(node, {end}));
@@ -274,8 +273,7 @@ TEST_P(StoreTest, a_list_reads_only_the_shown_part_of_a_long_text) {
       submit("a", [&](NewRun& run) { run.input = R"({"prompt":")" + big + R"(\u0000","title":"t ü"})"; });
   const Claim claim = claim_one(node, "a");
   Settlement end;
-  end.run = claim.run;
-  end.fence = claim.fence;
+  end.attempt = claim.attempt_key();
   end.settle = Settle::succeeded;
   end.result = R"({"usage":{"out":3},"text":")" + big + "\"}";
   get(store().settle(node, {end}));
@@ -362,12 +360,12 @@ TEST_P(StoreTest, both_ends_of_an_output_are_kept) {
   const NodeNumber node = enrol();
   const Claim claim = claim_one(node, "a");
   EXPECT_EQ(get(store().output(id)).bytes, 0U);
-  EXPECT_TRUE(get(store().append_output(node, claim.run, claim.fence, std::string("hello\0 ", 7))));
-  EXPECT_TRUE(get(store().append_output(node, claim.run, claim.fence, "world\n")));
+  EXPECT_TRUE(get(store().append_output(node, claim.attempt_key(), std::string("hello\0 ", 7))));
+  EXPECT_TRUE(get(store().append_output(node, claim.attempt_key(), "world\n")));
   EXPECT_EQ(get(store().output(id)).head, std::string("hello\0 world\n", 13));
   const std::string much(kOutputHeadMax + kOutputTailMax + 5000, 'x');
-  EXPECT_TRUE(get(store().append_output(node, claim.run, claim.fence, much)));
-  EXPECT_TRUE(get(store().append_output(node, claim.run, claim.fence, "the end")));
+  EXPECT_TRUE(get(store().append_output(node, claim.attempt_key(), much)));
+  EXPECT_TRUE(get(store().append_output(node, claim.attempt_key(), "the end")));
   const Output output = get(store().output(id));
   EXPECT_EQ(output.bytes, 13 + much.size() + 7);
   EXPECT_EQ(output.head.size(), kOutputHeadMax);

@@ -23,7 +23,7 @@ std::string describe(const store::Run& run) {
   std::string text = run.id + " " + std::string(to_string(run.state)) + " " + std::string(to_string(run.hold)) +
                      " stop " + std::string(to_string(run.stop));
   text += " attempt " + std::to_string(run.attempt) + " lost " + std::to_string(run.lost);
-  text += " fence " + std::to_string(run.fence) + " seq " + std::to_string(run.seq);
+  text += " fence " + std::to_string(run.fence.value) + " seq " + std::to_string(run.seq);
   text += " used " + std::to_string(run.tokens) + " " + std::to_string(run.cost_micros);
   text += run.unsafe ? " unsafe" : "";
   return text + " error '" + run.error + "'";
@@ -72,7 +72,7 @@ class Side {
     const auto claims = run(store_.claim(nodes_[node], agent, most, only));
     std::string summary = outcome(claims);
     for (const Claim& claim : claims.value_or(std::vector<Claim>())) {
-      summary += " " + claim.id + ":" + std::to_string(claim.fence) + ":" + std::to_string(claim.attempt);
+      summary += " " + claim.id + ":" + std::to_string(claim.fence.value) + ":" + std::to_string(claim.attempt);
       held_.emplace_back(node, claim);
     }
     return summary;
@@ -81,8 +81,7 @@ class Side {
   [[nodiscard]] std::string held_id(std::size_t which) const { return held_[which].second.id; }
   std::string settle(std::size_t which, Settlement settlement, bool forget) {
     const auto [node, claim] = held_[which];
-    settlement.run = claim.run;
-    settlement.fence = claim.fence;
+    settlement.attempt = claim.attempt_key();
     if (forget) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));  // otherwise it is settled twice
     const auto states = run(store_.settle(nodes_[node], {settlement}));
     if (!states) return outcome(states);
@@ -90,17 +89,17 @@ class Side {
   }
   std::string mark(std::size_t which, bool unsafe) {
     const auto& [node, claim] = held_[which];
-    const auto marked = run(store_.mark(nodes_[node], claim.run, claim.fence, unsafe));
+    const auto marked = run(store_.mark(nodes_[node], claim.attempt_key(), unsafe));
     return marked ? std::to_string(static_cast<int>(*marked)) : outcome(marked);
   }
   std::string provider_answered(std::size_t which) {
     const auto& [node, claim] = held_[which];
-    const auto known = run(store_.provider_answered(nodes_[node], claim.run, claim.fence));
+    const auto known = run(store_.provider_answered(nodes_[node], claim.attempt_key()));
     return known ? std::to_string(static_cast<int>(*known)) : outcome(known);
   }
   std::string report(std::size_t which, Use so_far) {
     const auto& [node, claim] = held_[which];
-    const auto sums = run(store_.report(nodes_[node], claim.run, claim.fence, so_far));
+    const auto sums = run(store_.report(nodes_[node], claim.attempt_key(), so_far));
     if (!sums) return outcome(sums);
     if (!*sums) return "stale";
     std::set<std::string> summary;

@@ -60,7 +60,7 @@ TEST_P(StoreTest, a_run_whose_keeper_left_or_died_is_for_any_node) {
   define("a");
   const NodeNumber leaves = enrol(), dies = enrol(), other = enrol();
   const std::string of_leaver = submit("a", kept_for(leaves)), of_dead = submit("a", kept_for(dies));
-  const std::string of_unknown = submit("a", kept_for(4711));
+  const std::string of_unknown = submit("a", kept_for(NodeNumber{4711}));
   EXPECT_EQ(claimed_ids(other, "a", 9), Ids{of_unknown}) << "its keeper never existed";
   get(store().leave(leaves));
   EXPECT_EQ(first(get(store().ready())).runs, 1U);

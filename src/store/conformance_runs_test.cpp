@@ -226,7 +226,7 @@ TEST_P(StoreTest, each_end_of_an_attempt_follows_the_rule) {
             tick();
             claim = claim_one(node, "a");
           }
-          if (unsafe) EXPECT_TRUE(get(store().mark(node, claim.run, claim.fence, true)));
+          if (unsafe) EXPECT_TRUE(get(store().mark(node, claim.attempt_key(), true)));
           if (stop == Stop::cancelled) get(store().cancel(id));
           domain::SettleFacts facts;
           facts.settle = how;
@@ -257,9 +257,9 @@ TEST_P(StoreTest, a_former_owner_changes_nothing) {
   EXPECT_EQ(settle(before, old, Settle::succeeded), std::nullopt);
   EXPECT_EQ(settle(after, old, Settle::succeeded), std::nullopt) << "the fence of another claim";
   EXPECT_EQ(settle(before, now, Settle::succeeded), std::nullopt) << "the claim of another node";
-  EXPECT_FALSE(get(store().mark(before, old.run, old.fence, true)));
-  EXPECT_FALSE(get(store().note(before, old.run, old.fence, "x", "{}")));
-  EXPECT_FALSE(get(store().append_output(before, old.run, old.fence, "x")));
+  EXPECT_FALSE(get(store().mark(before, old.attempt_key(), true)));
+  EXPECT_FALSE(get(store().note(before, old.attempt_key(), "x", "{}")));
+  EXPECT_FALSE(get(store().append_output(before, old.attempt_key(), "x")));
   EXPECT_EQ(state(id), RunState::running);
   EXPECT_FALSE(look(id).unsafe);
   EXPECT_EQ(settle(after, now, Settle::succeeded), RunState::succeeded);
@@ -275,12 +275,10 @@ TEST_P(StoreTest, some_settlements_of_a_batch_may_be_stale) {
   const auto claims = claim(node, "a", 2);
   std::vector<Settlement> ends(3);
   for (std::size_t i = 0; i < 2; ++i) {
-    ends[i].run = claims[i].run;
-    ends[i].fence = claims[i].fence;
+    ends[i].attempt = claims[i].attempt_key();
     ends[i].settle = i == 0 ? Settle::succeeded : Settle::failed;
   }
-  ends[2].run = claims[0].run;
-  ends[2].fence = claims[0].fence + 1;
+  ends[2].attempt = {claims[0].run, Fence{claims[0].fence.value + 1}};
   const auto states = get(store().settle(node, ends));
   EXPECT_EQ(states, (std::vector<std::optional<RunState>>{RunState::succeeded, RunState::failed, std::nullopt}));
 }

@@ -57,8 +57,7 @@ TEST_P(StoreTest, use_is_kept_by_day_and_agent) {
     std::vector<Settlement> ends;
     for (const Claim& claim : claim(node, agent, 9)) {
       Settlement end;
-      end.run = claim.run;
-      end.fence = claim.fence;
+      end.attempt = claim.attempt_key();
       end.settle = Settle::failed;
       end.tokens = tokens;
       end.cost_micros = 10 * tokens;

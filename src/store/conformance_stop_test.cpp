@@ -45,8 +45,7 @@ TEST_P(StoreTest, a_budget_begins_with_the_first_start_and_covers_all_attempts) 
   EXPECT_EQ(state(id), RunState::running) << "its owner is asked to stop";
   const auto stops = get(store().beat(node)).stops;
   ASSERT_EQ(stops.size(), 1U);
-  EXPECT_EQ(stops[0].run, claim.run);
-  EXPECT_EQ(stops[0].fence, claim.fence);
+  EXPECT_EQ(stops[0].attempt, claim.attempt_key());
   EXPECT_EQ(stops[0].stop, Stop::expired);
   EXPECT_EQ(settle(node, claim, Settle::cancelled), RunState::expired);
 }
@@ -159,7 +158,7 @@ TEST_P(StoreTest, an_unknown_outcome_is_put_in_doubt_and_resolved_once) {
     const NodeNumber node = enrol();
     const Claim claim = claim_one(node, "a");
     EXPECT_EQ(error_of(store().resolve(id, how)), Errc::conflict);
-    EXPECT_TRUE(get(store().mark(node, claim.run, claim.fence, true)));
+    EXPECT_TRUE(get(store().mark(node, claim.attempt_key(), true)));
     EXPECT_EQ(settle(node, claim, Settle::retry), RunState::in_doubt);
     EXPECT_TRUE(this->claim(node, "a").empty());
     EXPECT_TRUE(get(store().cancel(id)).empty()) << "only a person decides";
@@ -182,9 +181,9 @@ TEST_P(StoreTest, a_cleared_unsafe_mark_leaves_no_doubt) {
   const std::string id = submit("a");
   const NodeNumber node = enrol();
   const Claim claim = claim_one(node, "a");
-  EXPECT_TRUE(get(store().mark(node, claim.run, claim.fence, true)));
+  EXPECT_TRUE(get(store().mark(node, claim.attempt_key(), true)));
   EXPECT_TRUE(look(id).unsafe);
-  EXPECT_TRUE(get(store().mark(node, claim.run, claim.fence, false)));
+  EXPECT_TRUE(get(store().mark(node, claim.attempt_key(), false)));
   EXPECT_EQ(settle(node, claim, Settle::hand_back), RunState::queued);
 }
 
@@ -238,7 +237,7 @@ TEST_P(StoreTest, which_states_hold_a_session_and_which_release_it) {
   {
     const auto [head, next] = pair();
     const Claim claim = claim_one(node, "a");
-    get(store().mark(node, claim.run, claim.fence, true));
+    get(store().mark(node, claim.attempt_key(), true));
     settle(node, claim, Settle::retry);
     EXPECT_EQ(state(head), RunState::in_doubt);
     EXPECT_EQ(hold(next), Hold::session) << "in doubt";

@@ -28,16 +28,16 @@ std::string describe(const RunRecord& record) {
       "unsafe={} {} node={} created={} not_before={} deadline={} expires={} started={} finished={} rank={} budget={} "
       "left={} until={} parked_on={} output={}:{}:{}\n",
       run.id, run.agent, run.session, run.parent, run.key, to_string(run.state), to_string(run.hold),
-      to_string(run.stop), run.error, run.input, run.result, run.attempt, run.lost, run.fence, run.seq, run.tokens,
-      run.cost_micros, run.unsafe, to_string(run.on_crash), run.node.has_value(), text(run.created_at),
+      to_string(run.stop), run.error, run.input, run.result, run.attempt, run.lost, run.fence.value, run.seq,
+      run.tokens, run.cost_micros, run.unsafe, to_string(run.on_crash), run.node.has_value(), text(run.created_at),
       text(run.not_before), text(run.deadline), text(run.expires_at), text(run.started_at), text(run.finished_at),
       record.rank, text(record.budget), text(record.budget_left), text(record.budget_until), record.parked_on,
       record.output.bytes, record.output.head, record.output.tail);
   for (const std::string& message : record.conversation) out += fmt::format("  message {}\n", message);
   for (const Event& event : record.events) {
-    out += fmt::format("  {} {} {} {} {} {} error={} data={} {}\n", event.run, event.seq, event.fence, event.cause,
-                       event.state ? to_string(*event.state) : "-", to_string(event.hold), event.error, event.data,
-                       text(event.at));
+    out += fmt::format("  {} {} {} {} {} {} error={} data={} {}\n", event.run, event.seq, event.fence.value,
+                       event.cause, event.state ? to_string(*event.state) : "-", to_string(event.hold), event.error,
+                       event.data, text(event.at));
   }
   return out;
 }
@@ -49,7 +49,7 @@ T get_of(World& world, Task<Result<T>> task) {
   if constexpr (!std::is_void_v<T>) return result ? std::move(*result) : T();
 }
 
-std::vector<RunRecord> records(World& world) { return get_of(world, world.store().dump(0, 1000)); }
+std::vector<RunRecord> records(World& world) { return get_of(world, world.store().dump({}, 1000)); }
 
 std::vector<std::string> all(World& world) {
   std::vector<std::string> found;
@@ -165,10 +165,10 @@ TEST_P(StoreTest, an_inconsistent_record_is_refused) {
   EXPECT_TRUE(refused([](RunRecord& record) { record.events.clear(); }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.seq = 2; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.events[0].seq = 2; }));
-  EXPECT_TRUE(refused([](RunRecord& record) { record.events[0].fence = 1; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.events[0].fence = Fence{1}; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.state = RunState::parked; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.finished_at = record.run.created_at; }));
-  EXPECT_TRUE(refused([](RunRecord& record) { record.run.node = 1; }));
+  EXPECT_TRUE(refused([](RunRecord& record) { record.run.node = NodeNumber{1}; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.id = "no"; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.run.agent = "unknown"; }));
   EXPECT_TRUE(refused([](RunRecord& record) { record.output.head = "x"; }));
@@ -216,8 +216,7 @@ TEST_P(StoreTest, a_loaded_run_queues_behind_an_existing_session) {
     ASSERT_EQ(claims.size(), 1U);
     EXPECT_EQ(claims[0].id, expected);
     Settlement end;
-    end.run = claims[0].run;
-    end.fence = claims[0].fence;
+    end.attempt = claims[0].attempt_key();
     end.settle = Settle::succeeded;
     get_of(*other, other->store().settle(node, {end}));
   }

@@ -31,9 +31,10 @@ Result<RunRow> Ledger::must_find(const std::string& id) {
   return std::move(*row);
 }
 
-Result<std::optional<RunRow>> Ledger::find_owned(NodeNumber node, RunNumber run, std::int64_t fence) {
-  STINT_TRY(std::optional<RunRow> row, rows_.run(run));
-  const bool ours = row && row->run.state == RunState::running && row->run.fence == fence && row->run.node == node;
+Result<std::optional<RunRow>> Ledger::find_owned(NodeNumber node, AttemptKey attempt) {
+  STINT_TRY(std::optional<RunRow> row, rows_.run(attempt.run));
+  const bool ours =
+      row && row->run.state == RunState::running && row->run.fence == attempt.fence && row->run.node == node;
   if (!ours) row.reset();
   return row;
 }
@@ -106,7 +107,7 @@ Result<Beat> Ledger::beat(NodeNumber node) {
   STINT_TRY(const std::vector<RunRow> runs, rows_.owned(node));
   for (const RunRow& owned : runs) {
     const Run& run = owned.run;
-    if (run.stop != Stop::none) beat.stops.push_back({run.number, run.fence, run.stop});
+    if (run.stop != Stop::none) beat.stops.push_back({{run.number, run.fence}, run.stop});
   }
   return beat;
 }

@@ -40,13 +40,12 @@ class Ledger {
                                    const std::string& only);
   Result<std::vector<Claim>> owned(NodeNumber node);
   Result<std::optional<domain::RunState>> settle(NodeNumber node, Settlement&& settlement);
-  Result<bool> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe);
-  Result<bool> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause, std::string data);
-  Result<bool> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string_view text);
-  Result<bool> put_message(NodeNumber node, RunNumber run, std::int64_t fence, const Message& message);
-  Result<bool> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence);
-  Result<std::optional<std::vector<FamilyUse>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
-                                                       const Use& so_far);
+  Result<bool> mark(NodeNumber node, AttemptKey attempt, bool unsafe);
+  Result<bool> note(NodeNumber node, AttemptKey attempt, std::string cause, std::string data);
+  Result<bool> append_output(NodeNumber node, AttemptKey attempt, std::string_view text);
+  Result<bool> put_message(NodeNumber node, AttemptKey attempt, const Message& message);
+  Result<bool> provider_answered(NodeNumber node, AttemptKey attempt);
+  Result<std::optional<std::vector<FamilyUse>>> report(NodeNumber node, AttemptKey attempt, const Use& so_far);
   Result<std::vector<FamilyUse>> used(const std::vector<std::string>& heads);
 
   Result<Ticked> tick();
@@ -89,7 +88,7 @@ class Ledger {
   Result<std::vector<RunRow>> expiring();
   Result<std::optional<Duration>> next_due();
   Result<RunRow> must_find(const std::string& id);
-  Result<std::optional<RunRow>> find_owned(NodeNumber node, RunNumber run, std::int64_t fence);
+  Result<std::optional<RunRow>> find_owned(NodeNumber node, AttemptKey attempt);
   /// Writes the row and the event of its change. `owner`: the previous owner.
   Result<> save(RunRow& row, std::string cause, std::optional<NodeNumber> owner = {}, std::string data = {});
   Result<> promote(const std::string& session);

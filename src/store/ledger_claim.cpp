@@ -117,7 +117,7 @@ Result<bool> Ledger::is_kept(const RunRow& row, NodeNumber from) {
 
 Result<std::set<LimitNumber>> Ledger::held_above(const RunRow& row) {
   std::set<LimitNumber> limits;
-  for (RunNumber above = row.parent; above != 0;) {  // terminates: a parent is older than its child
+  for (RunNumber above = row.parent; above.value != 0;) {  // terminates: a parent is older than its child
     STINT_TRY(const std::optional<RunRow> holder, rows_.run(above));
     if (!holder || holder->run.state != RunState::running) break;
     STINT_TRY(const Members members, rows_.members(holder->set));
@@ -131,7 +131,7 @@ Result<SetNumber> Ledger::set_without(SetNumber set, const std::set<LimitNumber>
   if (limits.empty()) return set;
   STINT_TRY(Members members, rows_.members(set));
   if (std::erase_if(members, [&](const auto& member) { return limits.contains(member.first); }) == 0) return set;
-  if (members.empty()) return 0;
+  if (members.empty()) return SetNumber{};
   STINT_TRY(const std::vector<SetNumber> known, rows_.sets_with(members.front().first));
   for (const SetNumber candidate : known) {
     STINT_TRY(const Members its, rows_.members(candidate));
@@ -188,7 +188,7 @@ Result<std::vector<Claim>> Ledger::claim(NodeNumber node, const std::string& age
     Run& run = row.run;
     run.state = RunState::running;
     run.node = node;
-    ++run.fence;
+    ++run.fence.value;
     ++run.attempt;
     const bool first = !run.started_at;  // the parent's budget may bound it, but its own begins now
     run.started_at = now();

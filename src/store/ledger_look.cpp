@@ -116,7 +116,7 @@ Result<std::vector<Why>> Ledger::why(const std::string& id, std::optional<std::i
     return reasons;
   }
   STINT_TRY(const std::optional<AgentRow> agent, rows_.agent(row.agent));
-  STINT_TRY(const std::vector<LimitMember> members, rows_.limits_of(agent ? agent->set : 0));
+  STINT_TRY(const std::vector<LimitMember> members, rows_.limits_of(agent ? agent->set : SetNumber{}));
   std::set<LimitNumber> above;  // these limits do not delay a run that is claimed by its id
   if (row.kept_for) {
     STINT_TRY(above, held_above(row));

@@ -77,7 +77,7 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
 }
 
 Result<std::optional<RunState>> Ledger::settle(NodeNumber node, Settlement&& settlement) {
-  STINT_TRY(std::optional<RunRow> row, find_owned(node, settlement.run, settlement.fence));
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, settlement.attempt));
   if (!row) return std::nullopt;
   STINT_CHECK(count_use(*row, {.tokens = settlement.tokens, .cost_micros = settlement.cost_micros}, 1));
   row->reported = {};
@@ -85,8 +85,8 @@ Result<std::optional<RunState>> Ledger::settle(NodeNumber node, Settlement&& set
   return state;
 }
 
-Result<bool> Ledger::mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) {
-  STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
+Result<bool> Ledger::mark(NodeNumber node, AttemptKey attempt, bool unsafe) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, attempt));
   if (!row) return false;
   if (row->run.unsafe == unsafe) return true;
   row->run.unsafe = unsafe;
@@ -94,37 +94,37 @@ Result<bool> Ledger::mark(NodeNumber node, RunNumber run, std::int64_t fence, bo
   return true;
 }
 
-Result<bool> Ledger::note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause, std::string data) {
-  STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
+Result<bool> Ledger::note(NodeNumber node, AttemptKey attempt, std::string cause, std::string data) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, attempt));
   if (!row) return false;
   STINT_CHECK(save(*row, std::move(cause), {}, std::move(data)));
   return true;
 }
 
-Result<bool> Ledger::append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string_view text) {
-  STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
+Result<bool> Ledger::append_output(NodeNumber node, AttemptKey attempt, std::string_view text) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, attempt));
   if (!row) return false;
-  STINT_CHECK(rows_.add_output(run, text));
+  STINT_CHECK(rows_.add_output(attempt.run, text));
   return true;
 }
 
-Result<bool> Ledger::put_message(NodeNumber node, RunNumber run, std::int64_t fence, const Message& message) {
-  STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
+Result<bool> Ledger::put_message(NodeNumber node, AttemptKey attempt, const Message& message) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, attempt));
   if (!row) return false;
   std::uint64_t before = 0;
   if (message.at > 0) {
-    STINT_TRY(const std::optional<std::uint64_t> end, rows_.message_end(run, message.at - 1));
+    STINT_TRY(const std::optional<std::uint64_t> end, rows_.message_end(attempt.run, message.at - 1));
     if (!end) return fail(message_missing(message.at));
     before = *end;
   }
   const std::uint64_t end = before + message.body.size();
   if (end > kConversationMax || message.at >= kMessagesMax) return fail(conversation_too_long());
-  STINT_CHECK(rows_.put_message(run, message, end));
+  STINT_CHECK(rows_.put_message(attempt.run, message, end));
   return true;
 }
 
-Result<bool> Ledger::provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) {
-  STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
+Result<bool> Ledger::provider_answered(NodeNumber node, AttemptKey attempt) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, attempt));
   if (!row) return false;
   STINT_CHECK(widen(row->set));
   return true;

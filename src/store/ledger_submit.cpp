@@ -43,7 +43,7 @@ Result<Accepted> Ledger::enqueue(NewRun&& fresh) {
   const WallTime due = later(at, fresh.delay);
   RunRow row;
   row.agent = agent->number;
-  row.parent = parent ? parent->run.number : 0;
+  row.parent = parent ? parent->run.number : RunNumber{};
   row.budget = fresh.budget;
   row.kept_for = fresh.kept_for;
   row.rank = domain::rank_ms(domain::to_unix_ms(due), fresh.priority);
@@ -87,7 +87,7 @@ Result<Accepted> Ledger::enqueue(NewRun&& fresh) {
 /// or queued again still holds its session, and may continue and wait.
 Result<> Ledger::check_session(const std::string& session, const RunRow& parent) {
   if (session == parent.run.session) return fail(session_of_ancestor(session, parent.run.id));
-  for (RunNumber above = parent.parent; above != 0;) {  // terminates: a parent is older than its child
+  for (RunNumber above = parent.parent; above.value != 0;) {  // terminates: a parent is older than its child
     STINT_TRY(const std::optional<RunRow> row, rows_.run(above));
     if (!row || domain::is_finished(row->run.state)) break;
     if (session == row->run.session) return fail(session_of_ancestor(session, row->run.id));

@@ -44,16 +44,15 @@ Result<> Ledger::count_use(RunRow& row, const Use& so_far, std::int64_t settled)
   return {};
 }
 
-Result<std::optional<std::vector<FamilyUse>>> Ledger::report(NodeNumber node, RunNumber run, std::int64_t fence,
-                                                             const Use& so_far) {
-  STINT_TRY(std::optional<RunRow> row, find_owned(node, run, fence));
+Result<std::optional<std::vector<FamilyUse>>> Ledger::report(NodeNumber node, AttemptKey attempt, const Use& so_far) {
+  STINT_TRY(std::optional<RunRow> row, find_owned(node, attempt));
   if (!row) return std::nullopt;
   if (so_far != row->reported) {
     STINT_CHECK(count_use(*row, so_far, 0));
     STINT_CHECK(rows_.put(*row));
   }
   std::vector<FamilyUse> sums;
-  STINT_TRY(const std::vector<FamilyRow> families, rows_.families_of(run));
+  STINT_TRY(const std::vector<FamilyRow> families, rows_.families_of(attempt.run));
   for (const FamilyRow& family : families) sums.push_back(family.sum);
   const std::string& id = row->run.id;
   if (std::ranges::find(sums, id, &FamilyUse::head) == sums.end()) {

@@ -24,7 +24,7 @@ bool matches(const Filter& filter, const Run& run) {
 }  // namespace
 
 Event MemoryRows::event_of(const EventRow& row) const {
-  return {.run = row.run == 0 ? std::string() : runs_.at(row.run).row.run.id,
+  return {.run = row.run.value == 0 ? std::string() : runs_.at(row.run).row.run.id,
           .seq = row.seq,
           .fence = row.fence,
           .cause = row.cause,
@@ -60,7 +60,7 @@ std::vector<RunRow> MemoryRows::list(const Filter& filter) const {
   std::vector<RunRow> found;
   const Entry* const parent = filter.parent.empty() ? nullptr : find_entry(filter.parent);
   if (!filter.parent.empty() && parent == nullptr) return found;
-  const auto end = filter.before > 0 ? runs_.lower_bound(filter.before) : runs_.end();
+  const auto end = filter.before.value > 0 ? runs_.lower_bound(filter.before) : runs_.end();
   for (const auto& [number, entry] : std::views::reverse(std::ranges::subrange(runs_.begin(), end))) {
     if (found.size() >= filter.most) break;
     if (parent != nullptr && entry.row.parent != parent->row.run.number) continue;
@@ -75,7 +75,7 @@ std::vector<RunRow> MemoryRows::list(const Filter& filter) const {
 
 std::vector<RunRow> MemoryRows::with_key(const std::string& agent, const std::string& key) const {
   std::vector<RunRow> found;
-  for (auto at = keys_.lower_bound({key, 0}); at != keys_.end() && at->first.first == key; ++at) {
+  for (auto at = keys_.lower_bound({key, AgentNumber{}}); at != keys_.end() && at->first.first == key; ++at) {
     const Entry& entry = runs_.at(at->second);
     if (!agent.empty() && entry.row.run.agent != agent) continue;
     Run& run = found.emplace_back(entry.row).run;
@@ -134,7 +134,8 @@ Result<std::optional<std::int64_t>> MemoryRows::place(const std::string& id, std
   if (!ready_.contains(key)) return std::nullopt;
   const bool own = is_kept(row.kept_for);
   std::int64_t place = 1;
-  for (auto at = ready_.lower_bound({row.agent, std::numeric_limits<std::int64_t>::min(), 0}); at->first != key; ++at) {
+  for (auto at = ready_.lower_bound({row.agent, std::numeric_limits<std::int64_t>::min(), RunNumber{}});
+       at->first != key; ++at) {
     if (place >= most) break;
     if (own || !is_kept(at->second)) ++place;
   }
@@ -161,7 +162,8 @@ std::vector<QueueState> MemoryRows::queues() const {
 
 std::vector<Spent> MemoryRows::spent(WallTime since) const {
   std::vector<Spent> found;
-  for (auto at = spent_.lower_bound({std::chrono::floor<std::chrono::days>(since), 0}); at != spent_.end(); ++at) {
+  for (auto at = spent_.lower_bound({std::chrono::floor<std::chrono::days>(since), AgentNumber{}}); at != spent_.end();
+       ++at) {
     const auto& [day, agent] = at->first;
     Spent& spent = found.emplace_back(at->second);
     spent.day = day_of(day);

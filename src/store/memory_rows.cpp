@@ -41,7 +41,7 @@ Result<std::vector<AgentRow>> MemoryRows::agents() {
 }
 
 Result<> MemoryRows::put(AgentRow& agent) {
-  if (agent.number == 0) agent.number = std::ssize(agents_) + 1;
+  if (agent.number.value == 0) agent.number = AgentNumber{std::ssize(agents_) + 1};
   agent_names_[agent.entry.name] = agent.number;
   agents_[agent.number] = agent;
   return {};
@@ -53,7 +53,7 @@ Result<> MemoryRows::put(AgentNumber agent, const Standstill& standstill) {
 }
 
 Result<SetNumber> MemoryRows::make_set(const Members& members) {
-  const SetNumber set = std::ssize(sets_) + 1;
+  const SetNumber set{std::ssize(sets_) + 1};
   sets_.emplace(set, members);
   return set;
 }
@@ -70,7 +70,7 @@ Result<LimitRow> MemoryRows::limit(std::string_view name) {
   const auto found = limit_names_.find(name);
   if (found != limit_names_.end()) return limits_.at(found->second);
   LimitRow fresh;
-  fresh.number = std::ssize(limits_) + 1;
+  fresh.number = LimitNumber{std::ssize(limits_) + 1};
   fresh.name = name;
   limit_names_.emplace(fresh.name, fresh.number);
   limits_.emplace(fresh.number, fresh);
@@ -79,7 +79,7 @@ Result<LimitRow> MemoryRows::limit(std::string_view name) {
 
 const Members& MemoryRows::members_of(SetNumber set) const {
   static const Members kNone;
-  return set == 0 ? kNone : sets_.at(set);
+  return set.value == 0 ? kNone : sets_.at(set);
 }
 
 std::optional<std::uint32_t> MemoryRows::weight_in(SetNumber set, LimitNumber limit) const {
@@ -152,7 +152,8 @@ Result<std::vector<LimitWaiter>> MemoryRows::waiters(LimitNumber limit, std::siz
     const std::optional<std::uint32_t> weight = weight_in(agent.set, limit);
     if (!weight) continue;
     std::size_t count = 0;
-    for (auto at = ready_.lower_bound({number, kLowest, 0}); at != ready_.end() && count < most; ++at, ++count) {
+    for (auto at = ready_.lower_bound({number, kLowest, RunNumber{}}); at != ready_.end() && count < most;
+         ++at, ++count) {
       const auto& [of, rank, run] = at->first;
       if (of != number) break;
       found.emplace_back(rank, run, *weight);
@@ -171,7 +172,8 @@ Result<std::uint64_t> MemoryRows::count_waiters(LimitNumber limit, std::optional
   std::uint64_t count = 0;
   for (const auto& [number, agent] : agents_) {
     if (!weight_in(agent.set, limit)) continue;
-    for (auto at = ready_.lower_bound({number, kLowest, 0}); at != ready_.end() && count < most; ++at, ++count) {
+    for (auto at = ready_.lower_bound({number, kLowest, RunNumber{}}); at != ready_.end() && count < most;
+         ++at, ++count) {
       const auto& [of, rank, run] = at->first;
       if (of != number || (before && LinePlace{rank, run} >= *before)) break;
     }
@@ -182,7 +184,7 @@ Result<std::uint64_t> MemoryRows::count_waiters(LimitNumber limit, std::optional
 // ---- nodes ---------------------------------------------------------------------------------------------------------
 
 Result<NodeNumber> MemoryRows::add_node(const std::string& label, NodeKind kind, WallTime now) {
-  const NodeNumber number = ++last_node_;
+  const NodeNumber number{++last_node_.value};
   nodes_[number].row = {.number = number, .label = label, .kind = kind};
   STINT_CHECK(renew(number, now));
   return number;
@@ -236,7 +238,7 @@ template <class Edit>
 void MemoryRows::edit_indexes(const RunRow& row, Edit edit) {
   const Run& run = row.run;
   if (run.node) edit(owned_, *run.node);
-  if (row.parent != 0) edit(children_, row.parent);
+  if (row.parent.value != 0) edit(children_, row.parent);
   if (!run.session.empty() && !domain::is_finished(run.state)) edit(unfinished_, run.session);
   if (run.state == RunState::parked && !row.parked_on.empty()) edit(parked_, row.parked_on);
   if (is_asleep(run)) edit(asleep_, *run.not_before);
@@ -256,7 +258,7 @@ void MemoryRows::enter(const RunRow& row) {
   edit_indexes(row, [number](auto& index, const auto& key) { index.emplace(key, number); });
   if (row.run.state == RunState::queued) ++queued_[row.agent];
   if (is_ready(row.run)) ready_.emplace(ReadyKey(row.agent, row.rank, number), row.kept_for);
-  if (row.run.state == RunState::running && row.set != 0) holding_[row.set].insert(number);
+  if (row.run.state == RunState::running && row.set.value != 0) holding_[row.set].insert(number);
 }
 
 void MemoryRows::take_out(const RunRow& row) {
@@ -264,13 +266,13 @@ void MemoryRows::take_out(const RunRow& row) {
   edit_indexes(row, [number](auto& index, const auto& key) { index.erase({key, number}); });
   if (row.run.state == RunState::queued) --queued_[row.agent];
   if (is_ready(row.run)) ready_.erase(ReadyKey(row.agent, row.rank, number));
-  if (row.run.state == RunState::running && row.set != 0) holding_[row.set].erase(number);
+  if (row.run.state == RunState::running && row.set.value != 0) holding_[row.set].erase(number);
 }
 
 template <class Key>
 std::vector<RunRow> MemoryRows::rows_with(const Index<Key>& index, const Key& key) const {
   std::vector<RunRow> found;
-  for (auto at = index.lower_bound({key, 0}); at != index.end() && at->first == key; ++at) {
+  for (auto at = index.lower_bound({key, RunNumber{}}); at != index.end() && at->first == key; ++at) {
     found.push_back(runs_.at(at->second).row);
   }
   return found;
@@ -315,7 +317,7 @@ bool MemoryRows::is_kept(std::optional<NodeNumber> keeper, std::optional<NodeNum
 
 Result<std::vector<RunRow>> MemoryRows::ready(AgentNumber agent, NodeNumber by, Moment now, std::size_t most) {
   std::vector<RunRow> found;
-  for (auto at = ready_.lower_bound({agent, kLowest, 0}); at != ready_.end() && found.size() < most; ++at) {
+  for (auto at = ready_.lower_bound({agent, kLowest, RunNumber{}}); at != ready_.end() && found.size() < most; ++at) {
     const auto& [of, rank, number] = at->first;
     if (of != agent) break;
     if (is_kept(at->second, by)) continue;
@@ -331,7 +333,7 @@ Result<std::vector<RunRow>> MemoryRows::owned(NodeNumber node) { return rows_wit
 
 Result<std::optional<RunRow>> MemoryRows::head_of(std::string_view session) {
   const std::string key(session);
-  const auto found = unfinished_.lower_bound({key, 0});
+  const auto found = unfinished_.lower_bound({key, RunNumber{}});
   if (found == unfinished_.end() || found->first != key) return std::nullopt;
   return runs_.at(found->second).row;
 }
@@ -357,7 +359,8 @@ Result<std::vector<RunRow>> MemoryRows::past_budget(AwakeTime until, std::size_t
 
 Result<std::vector<RunRow>> MemoryRows::ready_past_budget(AgentNumber agent, AwakeTime until, std::size_t most) {
   std::vector<RunRow> found;
-  for (auto at = ready_budgets_.lower_bound({{agent, AwakeTime::min()}, 0}); at != ready_budgets_.end(); ++at) {
+  for (auto at = ready_budgets_.lower_bound({{agent, AwakeTime::min()}, RunNumber{}}); at != ready_budgets_.end();
+       ++at) {
     const auto& [of, when] = at->first;
     if (of != agent || when > until || found.size() >= most) break;
     found.push_back(runs_.at(at->second).row);
@@ -384,7 +387,7 @@ Result<NextDue> MemoryRows::next_due() {
 Result<bool> MemoryRows::has_queued(AgentNumber agent, std::size_t least) { return queued_[agent] >= least; }
 
 Result<bool> MemoryRows::has_ready(AgentNumber agent, NodeNumber by) {
-  for (auto at = ready_.lower_bound({agent, kLowest, 0}); at != ready_.end(); ++at) {
+  for (auto at = ready_.lower_bound({agent, kLowest, RunNumber{}}); at != ready_.end(); ++at) {
     if (std::get<0>(at->first) != agent) break;
     if (!is_kept(at->second, by)) return true;
   }
@@ -392,13 +395,13 @@ Result<bool> MemoryRows::has_ready(AgentNumber agent, NodeNumber by) {
 }
 
 Result<bool> MemoryRows::has_ready(AgentNumber agent) {
-  const auto found = ready_.lower_bound({agent, kLowest, 0});
+  const auto found = ready_.lower_bound({agent, kLowest, RunNumber{}});
   return found != ready_.end() && std::get<0>(found->first) == agent;
 }
 
 Result<Queue> MemoryRows::queue(AgentNumber agent, std::size_t most) {
   Queue queue;
-  for (auto at = ready_.lower_bound({agent, kLowest, 0}); at != ready_.end(); ++at) {
+  for (auto at = ready_.lower_bound({agent, kLowest, RunNumber{}}); at != ready_.end(); ++at) {
     const auto& [of, rank, number] = at->first;
     if (of != agent || queue.runs >= static_cast<std::int64_t>(most)) break;
     if (is_kept(at->second)) continue;
@@ -409,7 +412,7 @@ Result<Queue> MemoryRows::queue(AgentNumber agent, std::size_t most) {
 }
 
 Result<RunNumber> MemoryRows::add(const RunRow& run, std::string input) {
-  const RunNumber number = ++last_run_;
+  const RunNumber number{++last_run_.value};
   Entry& entry = runs_[number];
   entry.row = run;
   entry.row.run.number = number;
@@ -437,7 +440,7 @@ Result<> MemoryRows::put_result(RunNumber run, std::string result) {
 
 Result<> MemoryRows::add_event(EventRow&& event) {
   const std::int64_t number = ++last_event_;
-  if (event.run != 0) {
+  if (event.run.value != 0) {
     std::vector<std::int64_t>& events = runs_.at(event.run).events;
     events.push_back(number);
     STINT_ASSERT(event.seq == std::ssize(events));  // no gaps, no duplicates
@@ -457,7 +460,7 @@ Result<> MemoryRows::add_day_use(AgentNumber agent, WallTime now, const Use& mor
 Result<Use> MemoryRows::used_on(WallTime day) {
   const auto date = std::chrono::floor<std::chrono::days>(day);
   Use sum;
-  for (auto at = spent_.lower_bound({date, 0}); at != spent_.end() && at->first.first == date; ++at) {
+  for (auto at = spent_.lower_bound({date, AgentNumber{}}); at != spent_.end() && at->first.first == date; ++at) {
     sum += {.tokens = at->second.tokens, .cost_micros = at->second.cost_micros};
   }
   return sum;
@@ -526,7 +529,7 @@ Result<std::optional<FamilyRow>> MemoryRows::family(std::string_view head) {
 }
 
 Result<FamilyRow> MemoryRows::make_family(const FamilyUse& sum) {
-  const FamilyRow row{.number = ++last_family_, .sum = sum};
+  const FamilyRow row{.number = FamilyNumber{++last_family_.value}, .sum = sum};
   family_heads_.emplace(sum.head, row.number);
   families_[row.number].row = row;
   return row;

@@ -162,9 +162,9 @@ class MemoryRows final : public Rows {
   Index<std::pair<AgentNumber, AwakeTime>> ready_budgets_;
 
   std::int64_t last_event_ = 0;
-  RunNumber last_run_ = 0;
-  NodeNumber last_node_ = 0;
-  FamilyNumber last_family_ = 0;
+  RunNumber last_run_{};
+  NodeNumber last_node_{};
+  FamilyNumber last_family_{};
 };
 
 }  // namespace stint::store

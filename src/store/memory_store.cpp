@@ -70,29 +70,28 @@ Task<Result<std::vector<std::optional<domain::RunState>>>> MemoryStore::settle(N
   co_return notify(std::move(states));
 }
 
-Task<Result<bool>> MemoryStore::mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) {
-  co_return ledger_.mark(node, run, fence, unsafe);
+Task<Result<bool>> MemoryStore::mark(NodeNumber node, AttemptKey attempt, bool unsafe) {
+  co_return ledger_.mark(node, attempt, unsafe);
 }
 
-Task<Result<bool>> MemoryStore::note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
-                                     std::string data) {
-  co_return ledger_.note(node, run, fence, std::move(cause), std::move(data));
+Task<Result<bool>> MemoryStore::note(NodeNumber node, AttemptKey attempt, std::string cause, std::string data) {
+  co_return ledger_.note(node, attempt, std::move(cause), std::move(data));
 }
 
-Task<Result<bool>> MemoryStore::put_message(NodeNumber node, RunNumber run, std::int64_t fence, Message message) {
-  co_return ledger_.put_message(node, run, fence, message);
+Task<Result<bool>> MemoryStore::put_message(NodeNumber node, AttemptKey attempt, Message message) {
+  co_return ledger_.put_message(node, attempt, message);
 }
-Task<Result<bool>> MemoryStore::append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) {
-  co_return ledger_.append_output(node, run, fence, text);
-}
-
-Task<Result<bool>> MemoryStore::provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) {
-  co_return notify(ledger_.provider_answered(node, run, fence));
+Task<Result<bool>> MemoryStore::append_output(NodeNumber node, AttemptKey attempt, std::string text) {
+  co_return ledger_.append_output(node, attempt, text);
 }
 
-Task<Result<std::optional<std::vector<FamilyUse>>>> MemoryStore::report(NodeNumber node, RunNumber run,
-                                                                        std::int64_t fence, Use so_far) {
-  co_return ledger_.report(node, run, fence, so_far);
+Task<Result<bool>> MemoryStore::provider_answered(NodeNumber node, AttemptKey attempt) {
+  co_return notify(ledger_.provider_answered(node, attempt));
+}
+
+Task<Result<std::optional<std::vector<FamilyUse>>>> MemoryStore::report(NodeNumber node, AttemptKey attempt,
+                                                                        Use so_far) {
+  co_return ledger_.report(node, attempt, so_far);
 }
 
 Task<Result<Ticked>> MemoryStore::tick() {

@@ -46,8 +46,7 @@ class TwoMachines : public testing::Test {
   }
   Result<std::optional<RunState>> succeed(NodeNumber node, const Claim& claim) {
     Settlement end;
-    end.run = claim.run;
-    end.fence = claim.fence;
+    end.attempt = claim.attempt_key();
     end.settle = domain::Settle::succeeded;
     auto states = world_->run(store().settle(node, {end}));
     if (!states) return fail(states.error());
@@ -76,9 +75,9 @@ TEST_F(PostgresClock, after_two_hours_asleep_a_node_without_lease_writes_nothing
   EXPECT_EQ(get(other().tick()).lost, 1U);
   claim_one(other(), get(other().enrol("next")));
   EXPECT_EQ(succeed(sleeper, claim).error(), Errc::closed);
-  expect_refused(store().mark(sleeper, claim.run, claim.fence, true));
-  expect_refused(store().note(sleeper, claim.run, claim.fence, "said", ""));
-  expect_refused(store().append_output(sleeper, claim.run, claim.fence, "x"));
+  expect_refused(store().mark(sleeper, claim.attempt_key(), true));
+  expect_refused(store().note(sleeper, claim.attempt_key(), "said", ""));
+  expect_refused(store().append_output(sleeper, claim.attempt_key(), "x"));
   expect_refused(store().claim(sleeper, "a", 1));
   EXPECT_FALSE(get(store().beat(sleeper)).alive);
   const store::Run run = get(store().find(id)).value_or(store::Run());

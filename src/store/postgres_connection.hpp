@@ -6,6 +6,7 @@
 /// statements except inside a transaction, so a pooler may stand in between.
 #pragma once
 
+#include "domain/numbers.hpp"
 #include "stint/asio.hpp"
 #include "stint/error.hpp"
 #include "stint/retry_after.hpp"
@@ -33,6 +34,14 @@ class Parameters {
   Parameters& text(std::string_view value);
   Parameters& number(std::int64_t value);
   Parameters& number(std::optional<std::int64_t> value);
+  template <class Tag>
+  Parameters& number(domain::Number<Tag> value) {
+    return number(value.value);
+  }
+  template <class Tag>
+  Parameters& number(std::optional<domain::Number<Tag>> value) {
+    return number(domain::value_of(value));
+  }
   Parameters& flag(bool value);
   Parameters& time(std::optional<WallTime> value);
   Parameters& bytes(std::string value);
@@ -70,6 +79,10 @@ class PostgresRows {
   [[nodiscard]] std::string text(int row, int column) const;  ///< NULL is empty
   [[nodiscard]] std::int64_t number(int row, int column) const noexcept;
   [[nodiscard]] std::optional<std::int64_t> maybe(int row, int column) const noexcept;
+  template <class Kind>
+  [[nodiscard]] std::optional<Kind> maybe(int row, int column) const noexcept {
+    return domain::number_of<Kind>(maybe(row, column));
+  }
   [[nodiscard]] bool flag(int row, int column) const noexcept;
   [[nodiscard]] std::optional<WallTime> time(int row, int column) const noexcept;
   [[nodiscard]] std::string bytes(int row, int column) const;

@@ -80,8 +80,7 @@ class Work {
       for (const Claim& claim : *claims) {
         ids_[claim.run] = claim.id;
         ends.emplace_back();
-        ends.back().run = claim.run;
-        ends.back().fence = claim.fence;
+        ends.back().attempt = claim.attempt_key();
         ends.back().settle = domain::Settle::succeeded;
       }
       if (ends.empty()) co_await sleep_for(1ms);
@@ -91,7 +90,7 @@ class Work {
       if (!states) ++unknown_;
       in_doubt = !states;  // runs that are still owned were not settled, the others were
       for (std::size_t i = 0; states && i < ends.size(); ++i) {
-        EXPECT_EQ((*states)[i], RunState::succeeded) << ids_[ends[i].run];
+        EXPECT_EQ((*states)[i], RunState::succeeded) << ids_[ends[i].attempt.run];
       }
       STINT_CO_CHECK(co_await count_ended());
     }
@@ -133,7 +132,7 @@ class Work {
   Reactor& reactor_;
   PostgresServer& server_;
   std::unique_ptr<PostgresStore> store_;
-  NodeNumber node_ = 0;
+  NodeNumber node_{};
   std::set<std::string> accepted_, ended_;
   std::map<RunNumber, std::string> ids_;
   int unknown_ = 0;

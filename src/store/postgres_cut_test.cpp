@@ -75,13 +75,13 @@ class Scenario {
 
   void say_things(NodeNumber node, const Claim& claim) {
     EXPECT_TRUE(ask([&] { return store_->beat(node); }).alive);
-    EXPECT_TRUE(ask([&] { return store_->note(node, claim.run, claim.fence, "said", "1"); }));
-    EXPECT_TRUE(ask([&] { return store_->note(node, claim.run, claim.fence, "said", "1"); }));
+    EXPECT_TRUE(ask([&] { return store_->note(node, claim.attempt_key(), "said", "1"); }));
+    EXPECT_TRUE(ask([&] { return store_->note(node, claim.attempt_key(), "said", "1"); }));
     for (const char* const text : {"first ", "second ", "second "}) {
-      EXPECT_TRUE(ask([&] { return store_->append_output(node, claim.run, claim.fence, text); }));
+      EXPECT_TRUE(ask([&] { return store_->append_output(node, claim.attempt_key(), text); }));
     }
-    EXPECT_TRUE(ask([&] { return store_->mark(node, claim.run, claim.fence, true); }));
-    EXPECT_TRUE(ask([&] { return store_->mark(node, claim.run, claim.fence, false); }));
+    EXPECT_TRUE(ask([&] { return store_->mark(node, claim.attempt_key(), true); }));
+    EXPECT_TRUE(ask([&] { return store_->mark(node, claim.attempt_key(), false); }));
   }
 
   void retry_and_cancel(NodeNumber node) {
@@ -105,7 +105,7 @@ class Scenario {
     const NodeNumber other = ask([&] { return store_->enrol("two"); });
     std::vector<Claim> claims = claim(other, "a", 1);
     if (claims.empty()) return ADD_FAILURE() << "nothing to lose";
-    EXPECT_TRUE(ask([&] { return store_->mark(other, claims[0].run, claims[0].fence, true); }));
+    EXPECT_TRUE(ask([&] { return store_->mark(other, claims[0].attempt_key(), true); }));
     for (int i = 0; i < 2; ++i) {
       world_.advance(10s);
       EXPECT_TRUE(ask([&] { return store_->beat(node); }).alive);
@@ -176,8 +176,7 @@ class Scenario {
   }
   void settle(NodeNumber node, const Claim& claim, Settle how, const std::function<void(Settlement&)>& change = {}) {
     Settlement end;
-    end.run = claim.run;
-    end.fence = claim.fence;
+    end.attempt = claim.attempt_key();
     end.settle = how;
     if (change) change(end);
     const auto states = try_cut([&] { return store_->settle(node, {end}); });

@@ -75,8 +75,7 @@ class Fleet {
       STINT_CO_TRY(const auto claims, co_await store.claim(node, turn % 2 == 0 ? "light" : "heavy", 2));
       std::vector<Settlement> ends(claims.size());
       for (std::size_t i = 0; i < claims.size(); ++i) {
-        ends[i].run = claims[i].run;
-        ends[i].fence = claims[i].fence;
+        ends[i].attempt = claims[i].attempt_key();
         ends[i].settle = (turn + static_cast<int>(i)) % 5 == 0 ? Settle::hand_back : Settle::succeeded;
       }
       STINT_CO_CHECK(co_await store.beat(node));

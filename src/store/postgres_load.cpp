@@ -32,7 +32,7 @@ void PostgresLoad::add(const RunRecord& record) {
   changed_.emplace_back(domain::to_unix_ms(last.at));
   attempts_.emplace_back(run.attempt);
   lost_.emplace_back(run.lost);
-  fences_.emplace_back(run.fence);
+  fences_.emplace_back(run.fence.value);
   seqs_.emplace_back(run.seq);
   unsafe_.emplace_back(run.unsafe ? 1 : 0);
   tokens_.emplace_back(run.tokens);
@@ -79,8 +79,8 @@ Parameters PostgresLoad::parameters() const {
 void PostgresLoad::add(const std::string& id, const Event& event) {
   event_ids_.push_back(id);
   event_seqs_.emplace_back(event.seq);
-  event_fences_.emplace_back(event.fence);
-  event_nodes_.push_back(event.node);
+  event_fences_.emplace_back(event.fence.value);
+  event_nodes_.push_back(domain::value_of(event.node));
   event_causes_.push_back(event.cause);
   event_states_.emplace_back(event.state ? to_string(*event.state) : std::string_view());
   event_holds_.emplace_back(to_string(event.hold));

@@ -10,7 +10,7 @@ Result<Run> read_run(const PostgresRows& rows, int row) {
   const auto number = [&] { return rows.number(row, column++); };
   const auto time = [&] { return rows.time(row, column++); };
   Run run;
-  run.number = number();
+  run.number = RunNumber{number()};
   run.id = text();
   run.agent = text();
   run.session = text();
@@ -22,11 +22,11 @@ Result<Run> read_run(const PostgresRows& rows, int row) {
   run.error = text();
   run.attempt = static_cast<std::uint32_t>(number());
   run.lost = static_cast<std::uint32_t>(number());
-  run.fence = number();
+  run.fence = Fence{number()};
   run.seq = number();
   run.unsafe = rows.flag(row, column++);
   run.on_crash = read_on_crash(text());
-  run.node = rows.maybe(row, column++);
+  run.node = rows.maybe<NodeNumber>(row, column++);
   run.created_at = time().value_or(WallTime());
   run.not_before = time();
   run.deadline = time();
@@ -49,13 +49,13 @@ Result<Event> read_event(const PostgresRows& rows, int row) {
   Event event;
   event.run = rows.text(row, 0);
   event.seq = rows.number(row, 2);
-  event.fence = rows.number(row, 3);
+  event.fence = Fence{rows.number(row, 3)};
   event.cause = rows.text(row, 4);
   if (!rows.is_null(row, 5)) {
     STINT_TRY(event.state, read_state(rows.text(row, 5)));
   }
   STINT_TRY(event.hold, read_hold(rows.text(row, 6)));
-  event.node = rows.maybe(row, 7);
+  event.node = rows.maybe<NodeNumber>(row, 7);
   event.error = rows.text(row, 8);
   event.data = rows.text(row, 9);
   event.at = rows.time(row, 10).value_or(WallTime());

@@ -22,9 +22,9 @@ namespace query = postgres::query;
 
 Claim read_claim(const PostgresRows& rows, int row) {
   Claim claim;
-  claim.run = rows.number(row, 0);
+  claim.run = RunNumber{rows.number(row, 0)};
   claim.id = rows.text(row, 1);
-  claim.fence = rows.number(row, 2);
+  claim.fence = Fence{rows.number(row, 2)};
   claim.attempt = static_cast<std::uint32_t>(rows.number(row, 3));
   claim.lost = static_cast<std::uint32_t>(rows.number(row, 4));
   claim.expires_at = rows.time(row, 5);
@@ -129,7 +129,8 @@ Task<Result<NodeNumber>> PostgresStore::enrol(std::string label, NodeKind kind) 
   const Duration asked_at = options_.since_boot();
   Parameters parameters;
   parameters.text(label).number(to_ms(options_.lease)).flag(kind == NodeKind::one_run);
-  STINT_CO_TRY(const std::int64_t node, co_await write_number(query::enrol, std::move(parameters)));
+  STINT_CO_TRY(const std::int64_t number, co_await write_number(query::enrol, std::move(parameters)));
+  const NodeNumber node{number};
   renew(node, asked_at);
   co_return node;
 }
@@ -144,7 +145,7 @@ Task<Result<Beat>> PostgresStore::beat(NodeNumber node) {
   for (int row = 0; row < rows.size(); ++row) {
     beat.alive = rows.flag(row, 0);
     if (rows.is_null(row, 1) || !beat.alive) continue;
-    beat.stops.push_back({rows.number(row, 1), rows.number(row, 2), read_stop(rows.text(row, 3))});
+    beat.stops.push_back({{RunNumber{rows.number(row, 1)}, Fence{rows.number(row, 2)}}, read_stop(rows.text(row, 3))});
   }
   if (beat.alive) renew(node, asked_at);
   co_return beat;
@@ -174,7 +175,7 @@ Task<Result<std::vector<NodeState>>> PostgresStore::nodes() {
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::nodes, {}));
   std::vector<NodeState> found;
   for (int row = 0; row < rows.size(); ++row) {
-    found.push_back({.number = rows.number(row, 0),
+    found.push_back({.number = NodeNumber{rows.number(row, 0)},
                      .label = rows.text(row, 1),
                      .kind = rows.flag(row, 5) ? NodeKind::one_run : NodeKind::any,
                      .state = rows.text(row, 2),
@@ -212,7 +213,7 @@ Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<N
     deadlines.push_back(maybe_unix_ms(run.deadline));
     deadlines_in.push_back(maybe_ms(run.deadline_in));
     budgets.push_back(maybe_ms(run.budget));
-    keepers.push_back(run.kept_for);
+    keepers.push_back(domain::value_of(run.kept_for));
     std::string& heads = draws_on.emplace_back();
     for (const std::string& head : run.draws_on) heads += (heads.empty() ? "" : " ") + head;
   }
@@ -310,8 +311,8 @@ Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(NodeNum
   Texts settles, errors, results, park_on;
   Numbers runs, fences, retries, parks, tokens, cost;
   for (Settlement& settlement : settlements) {
-    runs.emplace_back(settlement.run);
-    fences.emplace_back(settlement.fence);
+    runs.emplace_back(settlement.attempt.run.value);
+    fences.emplace_back(settlement.attempt.fence.value);
     settles.emplace_back(to_string(settlement.settle));
     errors.push_back(std::move(settlement.error));
     results.push_back(std::move(settlement.result));
@@ -336,35 +337,47 @@ Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(NodeNum
   co_return states;
 }
 
-Task<Result<bool>> PostgresStore::mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) {
+Task<Result<bool>> PostgresStore::mark(NodeNumber node, AttemptKey attempt, bool unsafe) {
   Parameters parameters;
-  parameters.number(node).number(run).number(fence).flag(unsafe);
+  parameters.number(node).number(attempt.run).number(attempt.fence).flag(unsafe);
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::mark, std::move(parameters),
                                                               PostgresClient::Repeat::always, while_leased(node)));
   co_return rows.flag(0, 0);
 }
 
-Task<Result<bool>> PostgresStore::note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
-                                       std::string data) {
+Task<Result<bool>> PostgresStore::note(NodeNumber node, AttemptKey attempt, std::string cause, std::string data) {
   Parameters parameters;
-  parameters.number(node).number(run).number(fence).number(next_word(fence)).text(cause).text(data);
+  parameters.number(node)
+      .number(attempt.run)
+      .number(attempt.fence)
+      .number(next_word(attempt.fence))
+      .text(cause)
+      .text(data);
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::note, std::move(parameters),
                                                               PostgresClient::Repeat::always, while_leased(node)));
   co_return rows.flag(0, 0);
 }
 
-Task<Result<bool>> PostgresStore::append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) {
+Task<Result<bool>> PostgresStore::append_output(NodeNumber node, AttemptKey attempt, std::string text) {
   Parameters parameters;
-  parameters.number(node).number(run).number(fence).number(next_word(fence)).bytes(std::move(text));
+  parameters.number(node)
+      .number(attempt.run)
+      .number(attempt.fence)
+      .number(next_word(attempt.fence))
+      .bytes(std::move(text));
   parameters.number(std::int64_t{kOutputHeadMax}).number(std::int64_t{kOutputTailMax});
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::append_output, std::move(parameters),
                                                               PostgresClient::Repeat::always, while_leased(node)));
   co_return rows.flag(0, 0);
 }
 
-Task<Result<bool>> PostgresStore::put_message(NodeNumber node, RunNumber run, std::int64_t fence, Message message) {
+Task<Result<bool>> PostgresStore::put_message(NodeNumber node, AttemptKey attempt, Message message) {
   Parameters parameters;
-  parameters.number(node).number(run).number(fence).number(std::int64_t{message.at}).bytes(std::move(message.body));
+  parameters.number(node)
+      .number(attempt.run)
+      .number(attempt.fence)
+      .number(std::int64_t{message.at})
+      .bytes(std::move(message.body));
   parameters.number(std::int64_t{kConversationMax}).number(std::int64_t{kMessagesMax});
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::put_message, std::move(parameters),
                                                               PostgresClient::Repeat::always, while_leased(node)));
@@ -374,9 +387,9 @@ Task<Result<bool>> PostgresStore::put_message(NodeNumber node, RunNumber run, st
   co_return answer == "stored";
 }
 
-Task<Result<bool>> PostgresStore::provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) {
+Task<Result<bool>> PostgresStore::provider_answered(NodeNumber node, AttemptKey attempt) {
   Parameters parameters;
-  parameters.number(node).number(run).number(fence);
+  parameters.number(node).number(attempt.run).number(attempt.fence);
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::provider_answered, std::move(parameters),
                                                               PostgresClient::Repeat::if_not_done, while_leased(node)));
   notification_.notify();

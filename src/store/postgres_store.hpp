@@ -49,14 +49,12 @@ class PostgresStore final : public Store {
   Task<Result<std::vector<Claim>>> owned(NodeNumber node) override;
   Task<Result<std::vector<std::optional<domain::RunState>>>> settle(NodeNumber node,
                                                                     std::vector<Settlement> settlements) override;
-  Task<Result<bool>> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) override;
-  Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
-                          std::string data) override;
-  Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) override;
-  Task<Result<bool>> put_message(NodeNumber node, RunNumber run, std::int64_t fence, Message message) override;
-  Task<Result<bool>> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) override;
-  Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
-                                                             Use so_far) override;
+  Task<Result<bool>> mark(NodeNumber node, AttemptKey attempt, bool unsafe) override;
+  Task<Result<bool>> note(NodeNumber node, AttemptKey attempt, std::string cause, std::string data) override;
+  Task<Result<bool>> append_output(NodeNumber node, AttemptKey attempt, std::string text) override;
+  Task<Result<bool>> put_message(NodeNumber node, AttemptKey attempt, Message message) override;
+  Task<Result<bool>> provider_answered(NodeNumber node, AttemptKey attempt) override;
+  Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, AttemptKey attempt, Use so_far) override;
   Task<Result<Ticked>> tick() override;
   Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override;
   Task<Result<std::optional<Run>>> find(std::string id) override;
@@ -123,7 +121,7 @@ class PostgresStore final : public Store {
   /// answered.
   [[nodiscard]] PostgresClient::Guard while_leased(NodeNumber node) const;
   void renew(NodeNumber node, Duration asked_at) { leases_[node] = asked_at + options_.lease; }
-  [[nodiscard]] std::int64_t next_word(std::int64_t fence) { return fence << 32 | (++words_ & 0xFFFF'FFFF); }
+  [[nodiscard]] std::int64_t next_word(Fence fence) { return fence.value << 32 | (++words_ & 0xFFFF'FFFF); }
   Task<Result<>> listen();
   Task<Result<>> write(std::string_view sql, Parameters parameters);
   Task<Result<PostgresRows>> read(std::string_view sql, Parameters parameters);

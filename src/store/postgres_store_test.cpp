@@ -73,8 +73,7 @@ class PostgresStoreTest : public testing::Test {
 
   std::optional<RunState> succeed(NodeNumber node, const Claim& claim) {
     Settlement end;
-    end.run = claim.run;
-    end.fence = claim.fence;
+    end.attempt = claim.attempt_key();
     end.settle = Settle::succeeded;
     const auto states = get(store().settle(node, {end}));
     return states.empty() ? std::nullopt : states.front();
@@ -248,7 +247,7 @@ TEST_F(PostgresStoreTest, an_unsafe_run_whose_owner_died_is_not_repeated_unless_
     const NodeNumber node = get(store().enrol("w"));
     const std::vector<Claim> claims = get(store().claim(node, "a", 1));
     EXPECT_EQ(claims.size(), 1U);
-    get(store().mark(node, claims.front().run, claims.front().fence, true));
+    get(store().mark(node, claims.front().attempt_key(), true));
     world().kill(node);
     get(store().tick());
     return get(store().find(id))->state;
@@ -316,8 +315,7 @@ TEST_F(PostgresStoreTest, use_of_nodes_on_a_past_day_is_merged_into_one_row) {
     const NodeNumber node = get(store().enrol("w"));
     const std::vector<Claim> claims = get(store().claim(node, "a", 1));
     Settlement end;
-    end.run = claims.at(0).run;
-    end.fence = claims[0].fence;
+    end.attempt = claims.at(0).attempt_key();
     end.tokens = tokens;
     EXPECT_TRUE(get(store().settle(node, {end})).at(0));
   };

@@ -27,7 +27,7 @@ Task<Result<Ticked>> PostgresStore::tick() {
   while (trusted && std::ssize(ticked.dead) < kDeadMax) {
     STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::declare_dead, Parameters().number(far)));
     if (rows.empty()) break;
-    ticked.dead.push_back(rows.number(0, 0));
+    ticked.dead.emplace_back(rows.number(0, 0));
     ticked.lost += static_cast<std::uint64_t>(rows.number(0, 1));
   }
   STINT_CO_TRY(const PostgresRows next, co_await read(query::next_due, expect(Parameters())));

@@ -51,7 +51,7 @@ Task<Result<>> PostgresStore::cut_at_conversations(std::vector<RunRecord>& recor
     bytes += rows.number(row, 1);
     if (bytes <= std::int64_t{kConversationMax}) continue;
     std::erase_if(records, [&, first = records.front().run.number](const RunRecord& record) {
-      return record.run.number != first && record.run.number >= rows.number(row, 0);
+      return record.run.number != first && record.run.number.value >= rows.number(row, 0);
     });
     break;
   }
@@ -80,26 +80,26 @@ Task<Result<std::vector<RunRecord>>> PostgresStore::dump(RunNumber after, std::u
   const auto range = [&] { return Parameters().number(records.front().run.number).number(records.back().run.number); };
   STINT_CO_TRY(const PostgresRows events, co_await read(query::dump_events, range()));
   for (int row = 0; row < events.size(); ++row) {
-    const auto place = places.find(events.number(row, 1));
+    const auto place = places.find(RunNumber{events.number(row, 1)});
     if (place == places.end()) continue;  // submitted since
     STINT_CO_TRY(Event event, read_event(events, row));
     records[place->second].events.push_back(std::move(event));
   }
   STINT_CO_TRY(const PostgresRows families, co_await read(query::dump_families, range()));
   for (int row = 0; row < families.size(); ++row) {
-    const auto place = places.find(families.number(row, 0));
+    const auto place = places.find(RunNumber{families.number(row, 0)});
     if (place == places.end()) continue;
     const Use used{.tokens = families.number(row, 2), .cost_micros = families.number(row, 3)};
     records[place->second].families.push_back({.head = families.text(row, 1), .used = used});
   }
   STINT_CO_TRY(const PostgresRows messages, co_await read(query::dump_messages, range()));
   for (int row = 0; row < messages.size(); ++row) {
-    const auto place = places.find(messages.number(row, 0));
+    const auto place = places.find(RunNumber{messages.number(row, 0)});
     if (place != places.end()) records[place->second].conversation.push_back(messages.bytes(row, 1));
   }
   STINT_CO_TRY(const PostgresRows chunks, co_await read(query::dump_output, range()));
   for (int row = 0; row < chunks.size(); ++row) {
-    const auto place = places.find(chunks.number(row, 0));
+    const auto place = places.find(RunNumber{chunks.number(row, 0)});
     if (place == places.end()) continue;
     Output& output = records[place->second].output;
     output.bytes = static_cast<std::uint64_t>(chunks.number(row, 1));

@@ -19,10 +19,10 @@ std::vector<FamilyUse> read_sums(const PostgresRows& rows) {
 
 }  // namespace
 
-Task<Result<std::optional<std::vector<FamilyUse>>>> PostgresStore::report(NodeNumber node, RunNumber run,
-                                                                          std::int64_t fence, Use so_far) {
+Task<Result<std::optional<std::vector<FamilyUse>>>> PostgresStore::report(NodeNumber node, AttemptKey attempt,
+                                                                          Use so_far) {
   Parameters parameters;
-  parameters.number(node).number(run).number(fence).number(so_far.tokens).number(so_far.cost_micros);
+  parameters.number(node).number(attempt.run).number(attempt.fence).number(so_far.tokens).number(so_far.cost_micros);
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::report, std::move(parameters),
                                                               PostgresClient::Repeat::always, while_leased(node)));
   if (rows.empty()) co_return std::nullopt;

@@ -15,7 +15,8 @@ std::string in_events(const RunRecord& record) {
   if (std::ssize(record.events) != run.seq) {
     return "it has " + std::to_string(record.events.size()) + " events, but its seq is " + std::to_string(run.seq);
   }
-  std::int64_t seq = 0, fence = 0;
+  std::int64_t seq = 0;
+  Fence fence{};
   const Event* last = nullptr;
   for (const Event& event : record.events) {
     if (event.seq != ++seq) return "event " + std::to_string(seq) + " is missing";

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "domain/limit_rule.hpp"
+#include "domain/numbers.hpp"
 #include "store/store.hpp"
 #include "store/store_clock.hpp"
 
@@ -14,9 +15,10 @@
 
 namespace stint::store {
 
-using AgentNumber = std::int64_t;
-using LimitNumber = std::int64_t;
-using SetNumber = std::int64_t;
+using domain::AgentNumber;
+using LimitNumber = domain::Number<struct LimitNumberTag>;
+using SetNumber = domain::Number<struct SetNumberTag>;
+using FamilyNumber = domain::Number<struct FamilyNumberTag>;
 
 /// The limits of a set with their weights, by number.
 using Members = std::vector<std::pair<LimitNumber, std::uint32_t>>;
@@ -31,14 +33,14 @@ struct Standstill {
 };
 
 struct AgentRow {
-  AgentNumber number = 0;  ///< 0: not stored yet
-  AgentEntry entry;        ///< without its limits: the set has them
-  SetNumber set = 0;
+  AgentNumber number{};  ///< 0: not stored yet
+  AgentEntry entry;      ///< without its limits: the set has them
+  SetNumber set{};
   Standstill standstill;
 };
 
 struct LimitRow {
-  LimitNumber number = 0;
+  LimitNumber number{};
   std::string name;
   std::optional<std::uint32_t> capacity;
   std::optional<std::uint32_t> configured;  ///< the last configured capacity
@@ -62,14 +64,14 @@ struct LimitMember {
 /// A place in the line of a limit: the smaller one is due first.
 struct LinePlace {
   std::int64_t rank = 0;
-  RunNumber run = 0;
+  RunNumber run{};
 
   friend auto operator<=>(const LinePlace&, const LinePlace&) = default;
 };
 
 struct NodeRow {
   enum class State : std::uint8_t { live, draining, dead };
-  NodeNumber number = 0;
+  NodeNumber number{};
   std::string label;
   NodeKind kind = NodeKind::any;
   State state = State::live;
@@ -84,30 +86,30 @@ struct Queue {
   std::int64_t rank = 0;  ///< of the first run
 };
 
-using FamilyNumber = std::int64_t;
 struct FamilyRow {
-  FamilyNumber number = 0;
+  FamilyNumber number{};
   FamilyUse sum;
 };
 
 struct RunRow {
   Run run;  ///< without input, result and expiry
-  AgentNumber agent = 0;
-  RunNumber parent = 0;
+  AgentNumber agent{};
+  RunNumber parent{};
   std::int64_t rank = 0;
   std::optional<Duration> budget, budget_left;
   std::optional<AwakeTime> budget_until;
   /// The run is ready, and `budget_until` is a time of its agent's clock, which stands still while a limit is paused.
   bool by_agents_clock = false;
   std::string parked_on;  ///< a limit
-  SetNumber set = 0;      ///< of the last claim; 0: it holds nothing
+  SetNumber set{};        ///< of the last claim; 0: it holds nothing
   std::optional<NodeNumber> kept_for;
   Use reported;  ///< by the running attempt; already counted
 };
 
 struct EventRow {
-  RunNumber run = 0;  ///< 0: an event of the fleet
-  std::int64_t seq = 0, fence = 0;
+  RunNumber run{};  ///< 0: an event of the fleet
+  std::int64_t seq = 0;
+  Fence fence{};
   std::string cause;
   std::optional<domain::RunState> state;
   domain::Hold hold = domain::Hold::none;

@@ -19,9 +19,9 @@ constexpr unsigned kLeaseMode = 0600, kLeasesMode = 0700;
 
 AgentRow read_agent(const Query& query) {
   AgentRow agent;
-  agent.number = query.number(0);
+  agent.number = AgentNumber{query.number(0)};
   agent.entry.name = query.text(1);
-  agent.set = query.number(2);
+  agent.set = SetNumber{query.number(2)};
   agent.entry.queued_max = static_cast<std::uint32_t>(query.number(3));
   agent.entry.attempts_max = static_cast<std::uint32_t>(query.number(4));
   agent.entry.lost_max = static_cast<std::uint32_t>(query.number(5));
@@ -36,14 +36,14 @@ AgentRow read_agent(const Query& query) {
 
 LimitRow read_limit(const Query& query) {
   LimitRow limit;
-  limit.number = query.number(0);
+  limit.number = LimitNumber{query.number(0)};
   limit.name = query.text(1);
   limit.capacity = small(query.maybe(2));
   limit.paused = query.number(3) != 0;
   limit.paused_until = query.time(4);
   limit.ramp = small(query.maybe(5));
-  limit.turn_of = query.maybe(6);
-  limit.last_turn_of = query.maybe(7);
+  limit.turn_of = query.maybe<AgentNumber>(6);
+  limit.last_turn_of = query.maybe<AgentNumber>(7);
   limit.turn_until = query.time(8).value_or(WallTime());
   limit.configured = small(query.maybe(9));
   return limit;
@@ -66,7 +66,7 @@ Result<std::vector<LimitMember>> read_uses(Query& query) {
 
 NodeRow read_node(const Query& query) {
   const std::string state = query.text(2);
-  return {.number = query.number(0),
+  return {.number = NodeNumber{query.number(0)},
           .label = query.text(1),
           .kind = query.number(3) != 0 ? NodeKind::one_run : NodeKind::any,
           .state = state == "live"       ? NodeRow::State::live
@@ -109,7 +109,7 @@ Result<> SqliteRows::put(AgentRow& agent) {
   Query query(database_, query::put_agent);
   query.bind(1, agent.entry.name).bind(2, agent.set).bind(3, std::int64_t{agent.entry.queued_max});
   query.bind(4, std::int64_t{agent.entry.attempts_max}).bind(5, std::int64_t{agent.entry.lost_max});
-  if (query.next()) agent.number = query.number(0);
+  if (query.next()) agent.number = AgentNumber{query.number(0)};
   return query.run();
 }
 
@@ -122,10 +122,10 @@ Result<> SqliteRows::put(AgentNumber agent, const Standstill& standstill) {
 }
 
 Result<SetNumber> SqliteRows::make_set(const Members& members) {
-  SetNumber set = 0;
+  SetNumber set{};
   {
     Query query(database_, query::make_set);
-    if (query.next()) set = query.number(0);
+    if (query.next()) set = SetNumber{query.number(0)};
     STINT_CHECK(query.run());
   }
   for (const auto& [limit, weight] : members) {
@@ -140,7 +140,7 @@ Result<std::vector<SetNumber>> SqliteRows::sets_with(LimitNumber limit) {
   Query query(database_, query::sets_with);
   query.bind(1, limit);
   std::vector<SetNumber> found;
-  while (query.next()) found.push_back(query.number(0));
+  while (query.next()) found.emplace_back(query.number(0));
   STINT_CHECK(query.end());
   return found;
 }
@@ -156,7 +156,7 @@ Result<LimitRow> SqliteRows::limit(std::string_view name) {
   query.bind(1, name);
   LimitRow fresh;
   fresh.name = name;
-  if (query.next()) fresh.number = query.number(0);
+  if (query.next()) fresh.number = LimitNumber{query.number(0)};
   STINT_CHECK(query.run());
   return fresh;
 }
@@ -202,15 +202,15 @@ Result<> SqliteRows::put(const LimitRow& limit) {
 }
 
 std::string SqliteRows::lease_path(const std::string& leases, NodeNumber node) {
-  return leases + "/" + std::to_string(node) + ".lock";
+  return leases + "/" + std::to_string(node.value) + ".lock";
 }
 
 Result<NodeNumber> SqliteRows::add_node(const std::string& label, NodeKind kind, WallTime now) {
-  NodeNumber number = 0;
+  NodeNumber number{};
   {
     Query query(database_, query::add_node);
     query.bind(1, label).bind(2, std::int64_t{kind == NodeKind::one_run});
-    if (query.next()) number = query.number(0);
+    if (query.next()) number = NodeNumber{query.number(0)};
     STINT_CHECK(query.run());
   }
   // Before the commit: a process that sees the node must find it locked.

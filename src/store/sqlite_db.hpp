@@ -1,6 +1,7 @@
 /// SQLite with errors as values and cached prepared statements. One thread at a time. Never across fork(2).
 #pragma once
 
+#include "domain/numbers.hpp"
 #include "stint/error.hpp"
 #include "stint/retry_after.hpp"
 #include "stint/time.hpp"
@@ -65,6 +66,14 @@ class Query {
   Query& bind_blob(int at, std::string_view bytes);
   Query& bind_null(int at);
   Query& bind(int at, std::optional<std::int64_t> value) { return value ? bind(at, *value) : bind_null(at); }
+  template <class Tag>
+  Query& bind(int at, domain::Number<Tag> number) {
+    return bind(at, number.value);
+  }
+  template <class Tag>
+  Query& bind(int at, std::optional<domain::Number<Tag>> number) {
+    return bind(at, domain::value_of(number));
+  }
   Query& bind(int at, WallTime time) { return bind(at, std::int64_t{time.time_since_epoch().count()}); }
   Query& bind(int at, std::optional<WallTime> time) { return time ? bind(at, *time) : bind_null(at); }
   /// Binds NULL if the text is empty.
@@ -85,6 +94,10 @@ class Query {
   [[nodiscard]] std::string text(int column) const;  ///< NULL is empty; a blob unchanged
   [[nodiscard]] bool is_null(int column) const;
   [[nodiscard]] std::optional<std::int64_t> maybe(int column) const;
+  template <class Kind>
+  [[nodiscard]] std::optional<Kind> maybe(int column) const {
+    return domain::number_of<Kind>(maybe(column));
+  }
   [[nodiscard]] std::optional<WallTime> time(int column) const;
 
  private:

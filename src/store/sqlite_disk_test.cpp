@@ -357,8 +357,7 @@ class Trial {
     const Claim claim = claims_.front();
     claims_.erase(claims_.begin());
     Settlement end;
-    end.run = claim.run;
-    end.fence = claim.fence;
+    end.attempt = claim.attempt_key();
     end.settle = domain::Settle::succeeded;
     const auto answer = co_await store().settle(*node_, {end});
     const Known known = note(answer);
@@ -369,7 +368,7 @@ class Trial {
     if (claims_.empty()) co_return;
     const Claim claim = claims_.front();
     const std::string text(1 + random_() % 5000, 't');
-    const auto answer = co_await store().append_output(*node_, claim.run, claim.fence, text);
+    const auto answer = co_await store().append_output(*node_, claim.attempt_key(), text);
     const Known known = note(answer);
     Submitted& run = runs_[claim.id];
     if (known == Known::there && *answer) run.output_least += std::ssize(text);

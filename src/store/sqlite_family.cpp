@@ -13,7 +13,7 @@ namespace query = sqlite::query;
 constexpr int kSweptMax = 1000;  // lock files checked in one sweep
 
 FamilyRow read_family(const Query& query) {
-  return {.number = query.number(0),
+  return {.number = FamilyNumber{query.number(0)},
           .sum = {.head = query.text(1), .used = {.tokens = query.number(2), .cost_micros = query.number(3)}}};
 }
 
@@ -21,8 +21,8 @@ FamilyRow read_family(const Query& query) {
 std::optional<NodeNumber> node_of(const std::filesystem::path& path) {
   if (path.extension() != ".lock") return std::nullopt;
   const std::string stem = path.stem().string();
-  NodeNumber number = 0;
-  const auto [end, error] = std::from_chars(stem.data(), stem.data() + stem.size(), number);
+  NodeNumber number{};
+  const auto [end, error] = std::from_chars(stem.data(), stem.data() + stem.size(), number.value);
   if (error != std::errc() || end != stem.data() + stem.size()) return std::nullopt;
   return number;
 }
@@ -42,7 +42,7 @@ Result<FamilyRow> SqliteRows::make_family(const FamilyUse& sum) {
   Query query(database_, query::make_family);
   query.bind(1, sum.head).bind(2, sum.used.tokens).bind(3, sum.used.cost_micros);
   FamilyRow made{.sum = sum};
-  if (query.next()) made.number = query.number(0);
+  if (query.next()) made.number = FamilyNumber{query.number(0)};
   STINT_CHECK(query.run());
   return made;
 }

@@ -51,7 +51,7 @@ class SqliteLeftovers : public testing::Test {
 };
 
 TEST_F(SqliteLeftovers, processes_that_left_or_died_leave_neither_row_nor_file) {
-  NodeNumber last = 0;
+  NodeNumber last{};
   for (int i = 0; i < 3; ++i) {
     Opened died(*this), left(*this);
     died.get(died.store->enrol("died"));
@@ -94,7 +94,8 @@ TEST_F(SqliteLeftovers, leftover_lease_files_are_removed_by_a_prune) {
   ASSERT_TRUE(os::open_shared_file(path_ + ".nodes/4711.lock", 0600));
   ASSERT_TRUE(os::open_shared_file(path_ + ".nodes/notes.txt", 0600));
   EXPECT_EQ(here.get(here.store->prune_if_due(24h, 1h, 10)), 0U);
-  EXPECT_EQ(lock_files(), (Names{std::to_string(lives) + ".lock", std::to_string(another) + ".lock", "notes.txt"}));
+  EXPECT_EQ(lock_files(),
+            (Names{std::to_string(lives.value) + ".lock", std::to_string(another.value) + ".lock", "notes.txt"}));
   EXPECT_EQ(node_rows(), 2);
   EXPECT_TRUE(here.get(here.store->beat(lives)).alive);
   EXPECT_TRUE(there.get(there.store->beat(another)).alive);

@@ -23,8 +23,8 @@ constexpr std::int64_t kFewQueued = 10'000;  // with more, a backward scan over 
 Result<Event> read_event(const Query& query) {
   Event event;
   event.seq = query.number(0);
-  event.fence = query.number(1);
-  event.node = query.maybe(2);
+  event.fence = Fence{query.number(1)};
+  event.node = query.maybe<NodeNumber>(2);
   event.cause = query.text(3);
   if (!query.is_null(4)) event.state = domain::parse_run_state(query.text(4));
   STINT_TRY(event.hold, read_hold(query.text(5)));
@@ -227,7 +227,7 @@ Result<std::vector<LimitHolder>> SqliteRows::holders(LimitNumber limit, std::siz
   while (query.next()) {
     LimitHolder& holder = found.emplace_back();
     holder.run = query.text(0);
-    STINT_TRY(holder.agent, agent_name(query.number(1)));
+    STINT_TRY(holder.agent, agent_name(AgentNumber{query.number(1)}));
     holder.weight = static_cast<std::uint32_t>(query.number(2));
     holder.since = query.time(3).value_or(WallTime());
   }
@@ -264,7 +264,7 @@ Result<std::vector<LimitWaiter>> SqliteRows::waiters(LimitNumber limit, std::siz
 
 Result<std::uint64_t> SqliteRows::count_waiters(LimitNumber limit, std::optional<LinePlace> before, std::size_t most) {
   constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
-  const LinePlace place = before.value_or(LinePlace{kLast, kLast});
+  const LinePlace place = before.value_or(LinePlace{kLast, RunNumber{kLast}});
   Query query(database_, query::count_waiters);
   query.bind(1, limit).bind(2, place.rank).bind(3, place.run);
   query.bind(4, static_cast<std::int64_t>(std::min(most, static_cast<std::size_t>(kLast))));

@@ -57,8 +57,7 @@ TEST(SqliteProcesses, a_process_without_descriptors_takes_no_run_from_another) {
     char byte = 0;
     (void)!::read(end[0], &byte, 1);  // until the other end is closed
     Settlement over;
-    over.run = claims.at(0).run;
-    over.fence = claims.at(0).fence;
+    over.attempt = claims.at(0).attempt_key();
     over.settle = domain::Settle::succeeded;
     return opened.run(opened.store().settle(node, {over}))->at(0) == RunState::succeeded ? 0 : 1;
   });
@@ -115,7 +114,7 @@ TEST(SqliteProcesses, a_deleted_lease_file_is_created_again_by_the_next_heartbea
   for (int round = 0; round < 2; ++round) {
     EXPECT_TRUE(here.run(here.store().beat(node))->alive);
     EXPECT_TRUE(here.run(here.store().beat(node))->alive);  // this answer is cached
-    std::filesystem::remove_all(round == 0 ? leases + "/" + std::to_string(node) + ".lock" : leases);
+    std::filesystem::remove_all(round == 0 ? leases + "/" + std::to_string(node.value) + ".lock" : leases);
     EXPECT_TRUE(here.run(here.store().beat(node))->alive);
     const Ticked ticked = there.run(there.store().tick()).value();
     EXPECT_EQ(ticked.lost, 0U);
@@ -154,7 +153,7 @@ class SqliteFilesGone : public testing::TestWithParam<const char*> {
   const os::TestFolder folder_;
   const std::string path_ = folder_ / "x.db", victim_ = path_ + GetParam();
   Opened opened_{path_};
-  NodeNumber node_ = 0;
+  NodeNumber node_{};
 };
 
 TEST_P(SqliteFilesGone, a_store_whose_files_were_moved_accepts_nothing_until_they_are_back) {

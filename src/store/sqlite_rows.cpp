@@ -29,12 +29,12 @@ Result<std::string> SqliteRows::agent_name(AgentNumber number) {
 Result<RunRow> SqliteRows::read_run(const Query& query) {
   RunRow row;
   Run& run = row.run;
-  run.number = query.number(0);
+  run.number = RunNumber{query.number(0)};
   run.id = query.text(1);
-  row.agent = query.number(2);
+  row.agent = AgentNumber{query.number(2)};
   STINT_TRY(run.agent, agent_name(row.agent));
   run.session = query.text(3);
-  row.parent = query.number(4);
+  row.parent = RunNumber{query.number(4)};
   run.parent = query.text(5);
   run.key = query.text(6);
   run.on_crash = read_on_crash(query.text(7));
@@ -52,17 +52,17 @@ Result<RunRow> SqliteRows::read_run(const Query& query) {
   row.by_agents_clock = run.state == RunState::queued && run.hold == Hold::none;
   run.attempt = static_cast<std::uint32_t>(query.number(19));
   run.lost = static_cast<std::uint32_t>(query.number(20));
-  run.fence = query.number(21);
+  run.fence = Fence{query.number(21)};
   run.seq = query.number(22);
   run.unsafe = query.number(23) != 0;
-  run.node = query.maybe(24);
-  row.set = query.number(25);
+  run.node = query.maybe<NodeNumber>(24);
+  row.set = SetNumber{query.number(25)};
   row.parked_on = query.text(26);
   run.started_at = query.time(27);
   run.finished_at = query.time(28);
   run.tokens = query.number(29);
   run.cost_micros = query.number(30);
-  row.kept_for = query.maybe(31);
+  row.kept_for = query.maybe<NodeNumber>(31);
   row.reported = {.tokens = query.number(32), .cost_micros = query.number(33)};
   return row;
 }
@@ -127,7 +127,7 @@ Result<std::vector<RunNumber>> SqliteRows::children(RunNumber parent) {
   Query query(database_, query::children);
   query.bind(1, parent);
   std::vector<RunNumber> found;
-  while (query.next()) found.push_back(query.number(0));
+  while (query.next()) found.emplace_back(query.number(0));
   STINT_CHECK(query.end());
   return found;
 }
@@ -216,16 +216,16 @@ Result<Queue> SqliteRows::queue(AgentNumber agent, std::size_t most) {
 
 Result<RunNumber> SqliteRows::add(const RunRow& row, std::string input) {
   const Run& run = row.run;
-  RunNumber number = 0;
+  RunNumber number{};
   {
     Query query(database_, query::add_run);
     query.bind(1, run.id).bind(2, row.agent).bind_some(3, run.session);
-    query.bind(4, row.parent == 0 ? std::nullopt : std::optional(row.parent)).bind_some(5, run.parent);
+    query.bind(4, row.parent.value == 0 ? std::nullopt : std::optional(row.parent)).bind_some(5, run.parent);
     query.bind_some(6, run.key).bind(7, to_string(run.on_crash)).bind(8, row.rank).bind(9, run.created_at);
     query.bind(10, run.deadline).bind(11, maybe_ms(row.budget)).bind(12, to_string(run.state));
     query.bind_some(13, hold_text(run.hold)).bind(14, run.not_before).bind(15, row.kept_for);
     query.bind(16, number_of(row.budget_until));
-    if (query.next()) number = query.number(0);
+    if (query.next()) number = RunNumber{query.number(0)};
     STINT_CHECK(query.run());
   }
   if (!input.empty()) {
@@ -243,7 +243,7 @@ Result<> SqliteRows::put(const RunRow& row) {
   query.bind(7, maybe_ms(row.budget_left)).bind(8, number_of(row.budget_until));
   query.bind(9, std::int64_t{run.attempt}).bind(10, std::int64_t{run.lost}).bind(11, run.fence).bind(12, run.seq);
   query.bind(13, std::int64_t{run.unsafe}).bind(14, run.node);
-  query.bind(15, row.set == 0 ? std::nullopt : std::optional(row.set)).bind_some(16, row.parked_on);
+  query.bind(15, row.set.value == 0 ? std::nullopt : std::optional(row.set)).bind_some(16, row.parked_on);
   query.bind(17, run.started_at).bind(18, run.finished_at).bind(19, run.tokens).bind(20, run.cost_micros);
   query.bind(21, row.reported.tokens).bind(22, row.reported.cost_micros);
   return query.run();
@@ -335,7 +335,7 @@ Result<std::vector<RunNumber>> SqliteRows::finished_before(WallTime time, std::s
   Query query(database_, query::finished_before);
   query.bind(1, time).bind(2, static_cast<std::int64_t>(most));
   std::vector<RunNumber> found;
-  while (query.next()) found.push_back(query.number(0));
+  while (query.next()) found.emplace_back(query.number(0));
   STINT_CHECK(query.end());
   return found;
 }

@@ -24,7 +24,7 @@ Result<> SqliteRows::write_events(std::size_t from, std::size_t count) {
   Query query(database_, count == kEventsAtOnce ? query::add_events : query::add_event);
   int at = 0;
   for (const EventRow& event : std::span(events_).subspan(from, count)) {
-    query.bind(++at, event.run == 0 ? std::nullopt : std::optional(event.run)).bind(++at, event.seq);
+    query.bind(++at, event.run.value == 0 ? std::nullopt : std::optional(event.run)).bind(++at, event.seq);
     query.bind(++at, event.fence).bind(++at, event.node).bind(++at, event.cause);
     query.bind_some(++at, event.state ? to_string(*event.state) : std::string_view());
     query.bind_some(++at, hold_text(event.hold)).bind_some(++at, event.error).bind_some(++at, event.data);

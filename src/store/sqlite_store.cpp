@@ -231,35 +231,33 @@ Task<Result<std::vector<std::optional<domain::RunState>>>> SqliteStore::settle(N
   });
 }
 
-Task<Result<bool>> SqliteStore::mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) {
-  return write([node, run, fence, unsafe](Ledger& ledger) { return ledger.mark(node, run, fence, unsafe); });
+Task<Result<bool>> SqliteStore::mark(NodeNumber node, AttemptKey attempt, bool unsafe) {
+  return write([node, attempt, unsafe](Ledger& ledger) { return ledger.mark(node, attempt, unsafe); });
 }
 
-Task<Result<bool>> SqliteStore::note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
-                                     std::string data) {
-  return write([node, run, fence, cause = std::move(cause), data = std::move(data)](Ledger& ledger) mutable {
-    return ledger.note(node, run, fence, std::move(cause), std::move(data));
+Task<Result<bool>> SqliteStore::note(NodeNumber node, AttemptKey attempt, std::string cause, std::string data) {
+  return write([node, attempt, cause = std::move(cause), data = std::move(data)](Ledger& ledger) mutable {
+    return ledger.note(node, attempt, std::move(cause), std::move(data));
   });
 }
 
-Task<Result<bool>> SqliteStore::put_message(NodeNumber node, RunNumber run, std::int64_t fence, Message message) {
+Task<Result<bool>> SqliteStore::put_message(NodeNumber node, AttemptKey attempt, Message message) {
   return write(
-      [=, message = std::move(message)](Ledger& ledger) { return ledger.put_message(node, run, fence, message); });
+      [=, message = std::move(message)](Ledger& ledger) { return ledger.put_message(node, attempt, message); });
 }
 
-Task<Result<bool>> SqliteStore::append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) {
-  return write([node, run, fence, text = std::move(text)](Ledger& ledger) {
-    return ledger.append_output(node, run, fence, text);
-  });
+Task<Result<bool>> SqliteStore::append_output(NodeNumber node, AttemptKey attempt, std::string text) {
+  return write(
+      [node, attempt, text = std::move(text)](Ledger& ledger) { return ledger.append_output(node, attempt, text); });
 }
 
-Task<Result<bool>> SqliteStore::provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) {
-  return write_and_notify([node, run, fence](Ledger& ledger) { return ledger.provider_answered(node, run, fence); });
+Task<Result<bool>> SqliteStore::provider_answered(NodeNumber node, AttemptKey attempt) {
+  return write_and_notify([node, attempt](Ledger& ledger) { return ledger.provider_answered(node, attempt); });
 }
 
-Task<Result<std::optional<std::vector<FamilyUse>>>> SqliteStore::report(NodeNumber node, RunNumber run,
-                                                                        std::int64_t fence, Use so_far) {
-  return write([node, run, fence, so_far](Ledger& ledger) { return ledger.report(node, run, fence, so_far); });
+Task<Result<std::optional<std::vector<FamilyUse>>>> SqliteStore::report(NodeNumber node, AttemptKey attempt,
+                                                                        Use so_far) {
+  return write([node, attempt, so_far](Ledger& ledger) { return ledger.report(node, attempt, so_far); });
 }
 
 /// A deadline follows the wall clock: after a jump of that, the cached answer is invalid.

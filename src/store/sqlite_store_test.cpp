@@ -118,7 +118,7 @@ class Called {
       must(run(store().enqueue({fresh})));
       if (i > 1) must(run(store().claim(kNode, "a", 1)));
       if (i == 4) must(run(store().settle(kNode, {end_of(i, domain::Settle::park)})));
-      if (i == 5) must(run(store().mark(kNode, number_of(i), 1, true)));
+      if (i == 5) must(run(store().mark(kNode, attempt_of(i), true)));
       if (i == 5) must(run(store().settle(kNode, {end_of(i, domain::Settle::retry)})));
       if (i == 6) must(run(store().settle(kNode, {end_of(i, domain::Settle::succeeded)})));
     }
@@ -142,12 +142,12 @@ class Called {
       case 9: return must(run(store().resolve(id_of(5), domain::Resolution::rerun)));
       case 10: return must(run(store().answer(id_of(4))));
       case 11: return must(run(store().settle(kNode, {end_of(2, domain::Settle::succeeded)})));
-      case 12: return must(run(store().mark(kNode, number_of(3), 1, true)));
+      case 12: return must(run(store().mark(kNode, attempt_of(3), true)));
       case 13: return must(run(store().prune(-1h, 10)));
       case 14: return must(run(store().leave(kIdle)));
       case 15: return must(run(store().claim(kNode, "a", 1)));
-      case 16: return must(run(store().note(kNode, number_of(2), 1, "said", "")));
-      default: return must(run(store().append_output(kNode, number_of(2), 1, "text")));
+      case 16: return must(run(store().note(kNode, attempt_of(2), "said", "")));
+      default: return must(run(store().append_output(kNode, attempt_of(2), "text")));
     }
   }
   /// Ends this process at the moment of the commit, before any answer.
@@ -165,8 +165,8 @@ class Called {
     std::string out;
     for (const store::Run& each : run(store().list({})).value()) {
       const auto events = run(store().events(each.id, 0, 100)).value();
-      out += each.id + " " + std::string(to_string(each.state)) + " fence " + std::to_string(each.fence) + " seq " +
-             std::to_string(each.seq) + " of " + std::to_string(events.size()) + " stop " +
+      out += each.id + " " + std::string(to_string(each.state)) + " fence " + std::to_string(each.fence.value) +
+             " seq " + std::to_string(each.seq) + " of " + std::to_string(events.size()) + " stop " +
              std::string(to_string(each.stop)) + (each.unsafe ? " unsafe" : "") + " output " +
              std::to_string(run(store().output(each.id))->bytes) + "\n";
     }
@@ -178,7 +178,7 @@ class Called {
   }
 
  private:
-  static constexpr NodeNumber kNode = 1, kIdle = 2;
+  static constexpr NodeNumber kNode{1}, kIdle{2};
   template <class T>
   Result<T> run(Task<Result<T>> task) {
     return opened_.run(std::move(task));
@@ -190,11 +190,10 @@ class Called {
   }
   SqliteStore& store() { return opened_.store(); }
   static std::string id_of(int i) { return "aaaaaaaaaaa" + std::string(1, static_cast<char>('a' + i)); }
-  static RunNumber number_of(int i) { return 7 - i; }
+  static AttemptKey attempt_of(int i) { return {RunNumber{7 - i}, Fence{1}}; }
   static Settlement end_of(int i, domain::Settle how) {
     Settlement end;
-    end.run = number_of(i);
-    end.fence = 1;
+    end.attempt = attempt_of(i);
     end.settle = how;
     return end;
   }
@@ -243,8 +242,7 @@ TEST(SqliteFile, several_processes_share_it_and_none_starves) {
         if (!claims) return 3;
         for (const Claim& claim : *claims) {
           Settlement end;
-          end.run = claim.run;
-          end.fence = claim.fence;
+          end.attempt = claim.attempt_key();
           end.settle = domain::Settle::succeeded;
           const auto states = store.run(store.store().settle(*node, {end}));
           if (!states || !states->front()) return 4;
@@ -322,7 +320,7 @@ class SqliteIdle : public testing::Test {
   const os::TestFolder folder_;
   const std::string path_ = folder_ / "x.db";
   Opened here_{path_};
-  NodeNumber node_ = 0;
+  NodeNumber node_{};
 };
 
 TEST_F(SqliteIdle, an_idle_store_answers_from_its_cache) {
@@ -333,7 +331,7 @@ TEST_F(SqliteIdle, an_idle_store_answers_from_its_cache) {
 
 TEST_F(SqliteIdle, a_heartbeat_without_a_database_call_is_seen_by_others) {
   Opened there(path_);
-  const std::string lease = path_ + ".nodes/" + std::to_string(node_) + ".lock";
+  const std::string lease = path_ + ".nodes/" + std::to_string(node_.value) + ".lock";
   os::set_written_at(lease, WallTime(1ms));
   const std::uint64_t commits = here_.store().commits();
   ask();
@@ -354,8 +352,7 @@ TEST_F(SqliteIdle, a_commit_of_another_process_is_seen_by_the_next_call) {
     const auto stops = here_.run(here_.store().beat(node_))->stops;
     ASSERT_EQ(stops.size(), 1U);
     Settlement over;
-    over.run = stops.front().run;
-    over.fence = stops.front().fence;
+    over.attempt = stops.front().attempt;
     over.settle = domain::Settle::cancelled;
     EXPECT_TRUE(here_.run(here_.store().settle(node_, {over})));
     come_to_rest();
@@ -427,8 +424,7 @@ TEST(SqliteFile, neither_sleep_nor_a_clock_that_jumps_takes_a_run_from_a_live_pr
     EXPECT_TRUE(world.run(world.store().beat(node))->alive);
   }
   Settlement end;
-  end.run = claims[0].run;
-  end.fence = claims[0].fence;
+  end.attempt = claims[0].attempt_key();
   end.settle = domain::Settle::succeeded;
   EXPECT_EQ(world.run(world.store().settle(node, {end}))->at(0), domain::RunState::succeeded);
 }

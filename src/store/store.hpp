@@ -19,6 +19,7 @@
 
 #include "domain/agent_entry.hpp"
 #include "domain/budget_core.hpp"
+#include "domain/numbers.hpp"
 #include "domain/run_state.hpp"
 #include "domain/system.hpp"
 #include "stint/error.hpp"
@@ -33,11 +34,11 @@
 
 namespace stint::store {
 
-using RunNumber = std::int64_t;  ///< internal to a store; the public name is the id
-using NodeNumber = std::int64_t;
-
 using domain::AgentEntry;
+using domain::Fence;
 using domain::LimitUse;
+using domain::NodeNumber;
+using domain::RunNumber;
 using domain::Use;  ///< tokens and cost
 
 struct NewRun {
@@ -79,10 +80,18 @@ struct Accepted {
   bool created = true;  ///< false: a run with this id or key existed already
 };
 
+/// One attempt of a run. Every call of its owner carries it.
+struct AttemptKey {
+  RunNumber run{};
+  Fence fence{};
+
+  friend bool operator==(const AttemptKey&, const AttemptKey&) = default;
+};
+
 struct Claim {
-  RunNumber run = 0;
+  RunNumber run{};
   std::string id, agent, session;
-  std::int64_t fence = 0;
+  Fence fence{};
   std::uint32_t attempt = 1;
   std::uint32_t lost = 0;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
@@ -92,11 +101,12 @@ struct Claim {
   /// Never negative.
   std::optional<Duration> left;
   std::string input;
+
+  [[nodiscard]] AttemptKey attempt_key() const noexcept { return {run, fence}; }
 };
 
 struct Settlement {
-  RunNumber run = 0;
-  std::int64_t fence = 0;
+  AttemptKey attempt;
   domain::Settle settle = domain::Settle::failed;
   std::string error;
   std::string result;                        ///< JSON; kept if not empty
@@ -114,7 +124,7 @@ enum class NodeKind : std::uint8_t {
 
 /// A process that carries runs. A dead node is listed until tick() has declared it dead.
 struct NodeState {
-  NodeNumber number = 0;
+  NodeNumber number{};
   std::string label;  ///< for people
   NodeKind kind = NodeKind::any;
   std::string state;  ///< live, draining
@@ -126,8 +136,7 @@ struct NodeState {
   return node.state == "live" && node.kind == NodeKind::any;
 }
 struct StopAsked {
-  RunNumber run = 0;
-  std::int64_t fence = 0;
+  AttemptKey attempt;
   domain::Stop stop = domain::Stop::cancelled;
 };
 struct Beat {
@@ -136,14 +145,15 @@ struct Beat {
 };
 
 struct Run {
-  RunNumber number = 0;
+  RunNumber number{};
   std::string id, agent, session, parent, key;
   domain::RunState state = domain::RunState::queued;
   domain::Hold hold = domain::Hold::none;
   domain::Stop stop = domain::Stop::none;
   std::string error, input, result;
   std::uint32_t attempt = 0, lost = 0;
-  std::int64_t fence = 0, seq = 0;
+  Fence fence{};
+  std::int64_t seq = 0;
   std::int64_t tokens = 0, cost_micros = 0;  ///< of all attempts, including what the running one has reported
   bool unsafe = false;
   domain::OnCrash on_crash = domain::OnCrash::doubt;
@@ -154,7 +164,8 @@ struct Run {
 
 struct Event {
   std::string run;  ///< id; empty: an event of the fleet
-  std::int64_t seq = 0, fence = 0;
+  std::int64_t seq = 0;
+  Fence fence{};
   std::string cause;
   std::optional<domain::RunState> state;
   domain::Hold hold = domain::Hold::none;
@@ -187,8 +198,8 @@ inline constexpr std::uint32_t kReadyMax =
 struct Filter {
   std::vector<domain::RunState> states;  ///< any of these; empty: all
   std::string agent, session;
-  std::string parent;    ///< id of a run that still exists: only its children
-  RunNumber before = 0;  ///< only older runs; 0: from the newest
+  std::string parent;  ///< id of a run that still exists: only its children
+  RunNumber before{};  ///< only older runs; 0: from the newest
   std::uint32_t most = 100;
   bool texts = false;  ///< include input and result, which may be long
   /// For longer texts, only the member is read that a list shows (brief_text.hpp); 0: no bound.
@@ -334,21 +345,20 @@ class Store {
                                                                             std::vector<Settlement> settlements) = 0;
   /// Call it before an operation that must not be repeated, and again when the outcome is known. False: stale, do not
   /// begin.
-  virtual Task<Result<bool>> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) = 0;
+  virtual Task<Result<bool>> mark(NodeNumber node, AttemptKey attempt, bool unsafe) = 0;
   /// Adds an event of the owner. False: stale.
-  virtual Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
-                                  std::string data) = 0;
-  virtual Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) = 0;
+  virtual Task<Result<bool>> note(NodeNumber node, AttemptKey attempt, std::string cause, std::string data) = 0;
+  virtual Task<Result<bool>> append_output(NodeNumber node, AttemptKey attempt, std::string text) = 0;
   /// Sets message `at` of the run's conversation and removes all later ones, so that a driver appends with the next
   /// number, and shortens with an earlier one. May be repeated. Fails with Errc::invalid if an earlier message is
   /// missing, and with Errc::exhausted above kConversationMax or kMessagesMax. False: stale.
-  virtual Task<Result<bool>> put_message(NodeNumber node, RunNumber run, std::int64_t fence, Message message) = 0;
+  virtual Task<Result<bool>> put_message(NodeNumber node, AttemptKey attempt, Message message) = 0;
   /// The provider answers the run: limits that are probed after a pause admit more runs, as after a success. Call it
   /// once per attempt: a second call widens again. False: stale.
-  virtual Task<Result<bool>> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) = 0;
+  virtual Task<Result<bool>> provider_answered(NodeNumber node, AttemptKey attempt) = 0;
   /// Sets the use of the attempt so far; settle() sets the final value, and the use of an attempt whose owner died
   /// stays counted. Returns the use of the run's families and its own. None: stale.
-  virtual Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
+  virtual Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, AttemptKey attempt,
                                                                      Use so_far) = 0;
 
   /// Does what is due: wakes and expires runs, declares dead the nodes whose lease is over. Any process may call it,

@@ -204,8 +204,7 @@ class Bench {
   Task<Result<>> complete(std::vector<store::Claim> claims) {
     std::vector<store::Settlement> ends(claims.size());
     for (std::size_t i = 0; i < claims.size(); ++i) {
-      ends[i].run = claims[i].run;
-      ends[i].fence = claims[i].fence;
+      ends[i].attempt = claims[i].attempt_key();
       ends[i].settle = domain::Settle::succeeded;
     }
     STINT_CO_TRY(const auto states, co_await store_->settle(node_, std::move(ends)));
@@ -250,7 +249,7 @@ class Bench {
   std::string directory_;
   Reactor reactor_;
   std::unique_ptr<store::Store> store_;
-  store::NodeNumber node_ = 0;
+  store::NodeNumber node_{};
   std::int64_t submitted_ = 0, left_ = 0;
   TimePoint beaten_;
 };

@@ -28,7 +28,7 @@ Task<Result<Moved>> copy_store(Store& from, Sink& into) {
     STINT_CO_CHECK(co_await into.take(std::move(limit)));
     ++moved.limits;
   }
-  RunNumber after = 0;
+  RunNumber after{};
   while (true) {
     STINT_CO_TRY(std::vector<RunRecord> page, co_await from.dump(after, kPage));
     if (page.empty()) break;

@@ -39,7 +39,7 @@ json::object run_value(const engine::RunView& view) {
 
 json::object whole_run_value(const engine::RunView& view) {
   json::object object = run_value(view);
-  object["fence"] = view.run.fence;
+  object["fence"] = view.run.fence.value;
   object["seq"] = view.run.seq;
   object["args"] = args_value(view.input.args);
   if (!view.input.prompt.empty()) object["prompt"] = text_value(view.input.prompt);
@@ -63,10 +63,10 @@ json::object whole_run_value(const engine::RunView& view) {
 json::object event_value(const store::Event& event) {
   json::object object{
       {"run", text_value(event.run)}, {"seq", event.seq}, {"cause", text_value(event.cause)}, {"at", to_ms(event.at)}};
-  if (event.fence != 0) object["fence"] = event.fence;
+  if (event.fence.value != 0) object["fence"] = event.fence.value;
   if (event.state) object["state"] = to_string(*event.state);
   if (event.hold != domain::Hold::none) object["hold"] = to_string(event.hold);
-  if (event.node) object["node"] = *event.node;
+  if (event.node) object["node"] = event.node->value;
   if (!event.error.empty()) object["error"] = text_value(event.error);
   if (event.data.empty()) return object;
   boost::system::error_code error;

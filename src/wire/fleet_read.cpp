@@ -135,7 +135,7 @@ Result<engine::RunView> run_of(const json::object& object) {
   run.error = text_at(object, "error");
   run.attempt = count_at<std::uint32_t>(object, "attempt");
   run.lost = count_at<std::uint32_t>(object, "lost");
-  run.fence = number_at(object, "fence");
+  run.fence = domain::Fence{number_at(object, "fence")};
   run.seq = number_at(object, "seq");
   run.on_crash =
       one_of(std::array{OnCrash::resume, OnCrash::rerun, OnCrash::doubt}, text_at(object, "on_crash"), OnCrash::doubt);
@@ -155,14 +155,14 @@ Result<store::Event> event_of(const json::object& object) {
   store::Event event;
   event.run = text_at(object, "run");
   event.seq = number_at(object, "seq");
-  event.fence = number_at(object, "fence");
+  event.fence = domain::Fence{number_at(object, "fence")};
   event.cause = text_at(object, "cause");
   event.at = time_at(object, "at").value_or(WallTime());
   if (object.contains("state")) {
     STINT_TRY(event.state, state_at(object, "state"));
   }
   event.hold = domain::parse_hold(text_at(object, "hold")).value_or(domain::Hold::none);
-  event.node = maybe_number_at(object, "node");
+  event.node = domain::number_of<domain::NodeNumber>(maybe_number_at(object, "node"));
   event.error = text_at(object, "error");
   if (const json::value* const data = object.if_contains("data")) event.data = json::serialize(*data);
   return event;

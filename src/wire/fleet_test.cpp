@@ -31,7 +31,7 @@ engine::RunView run_view() {
   run.error = "a \"wrong\" thing";
   run.attempt = 2;
   run.lost = 1;
-  run.fence = 5;
+  run.fence = store::Fence{5};
   run.seq = 17;
   run.on_crash = domain::OnCrash::rerun;
   run.created_at = at(1);
@@ -154,11 +154,11 @@ TEST(FleetJson, events_come_back_with_their_notes) {
   store::Event event;
   event.run = "abcdefghijkl";
   event.seq = 3;
-  event.fence = 2;
+  event.fence = store::Fence{2};
   event.cause = "park";
   event.state = RunState::parked;
   event.hold = Hold::person;
-  event.node = 4;
+  event.node = store::NodeNumber{4};
   event.error = "login";
   event.data = R"({"text":"x"})";
   event.at = at(5);

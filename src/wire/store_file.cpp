@@ -62,8 +62,8 @@ void put_bytes(json::object& object, const std::string& name, std::string_view b
 
 json::object event_to_json(const Event& event) {
   json::object object{{"cause", clean(event.cause)}, {"at_ms", domain::to_unix_ms(event.at)}};
-  put(object, "fence", event.fence);
-  if (event.node) object["node"] = *event.node;
+  put(object, "fence", event.fence.value);
+  if (event.node) object["node"] = event.node->value;
   if (event.state) object["state"] = to_string(*event.state);
   if (event.hold != domain::Hold::none) object["hold"] = to_string(event.hold);
   put(object, "error", event.error);
@@ -215,9 +215,9 @@ Result<Event> parse_event(const json::value& value, const std::string& run, std:
   Event event;
   event.run = run;
   event.seq = seq;
-  event.fence = members.count("fence");
+  event.fence = store::Fence{members.count("fence")};
   event.cause = members.text("cause");
-  event.node = members.number("node");
+  event.node = domain::number_of<store::NodeNumber>(members.number("node"));
   if (const std::string state = members.text("state"); !state.empty()) {
     domain::RunState known{};
     members.word("state", store::read_state(state), known);
@@ -259,7 +259,7 @@ Result<StoreFileLine> parse_run(const json::object& object) {
   run.result = members.text("result");
   run.attempt = members.small("attempt", 0);
   run.lost = members.small("lost", 0);
-  run.fence = members.count("fence");
+  run.fence = store::Fence{members.count("fence")};
   run.tokens = members.count("tokens");
   run.cost_micros = members.count("cost_micros");
   run.unsafe = members.flag("unsafe");
@@ -351,7 +351,7 @@ std::string to_json(const RunRecord& record) {
   put(object, "result", run.result);
   put(object, "attempt", std::int64_t{run.attempt});
   put(object, "lost", std::int64_t{run.lost});
-  put(object, "fence", run.fence);
+  put(object, "fence", run.fence.value);
   put(object, "tokens", run.tokens);
   put(object, "cost_micros", run.cost_micros);
   if (run.unsafe) object["unsafe"] = true;

@@ -33,7 +33,7 @@ RunRecord some_run() {
   run.result = "[]";
   run.attempt = 2;
   run.lost = 1;
-  run.fence = 3;
+  run.fence = store::Fence{3};
   run.seq = 2;
   run.unsafe = true;
   run.on_crash = domain::OnCrash::resume;
@@ -57,11 +57,11 @@ RunRecord some_run() {
   first.at = kDay;
   store::Event& last = record.events[1];
   last.seq = 2;
-  last.fence = 3;
+  last.fence = store::Fence{3};
   last.cause = "park";
   last.state = RunState::parked;
   last.hold = domain::Hold::quota;
-  last.node = 7;
+  last.node = store::NodeNumber{7};
   last.error = "429";
   last.data = "{}";
   last.at = kDay + 5ms;
@@ -81,7 +81,7 @@ TEST(StoreFile, a_run_comes_back_as_it_was) {
   EXPECT_EQ(record.run.cost_micros, 3400);
   EXPECT_EQ(record.families, some_run().families);
   EXPECT_EQ(record.run.expires_at, kDay + 2ms);
-  EXPECT_EQ(record.events[1].node, 7);
+  EXPECT_EQ(record.events[1].node, store::NodeNumber{7});
   EXPECT_EQ(record.events[1].at, kDay + 5ms);
   EXPECT_EQ(line.find('\n'), std::string::npos);
 }

@@ -157,14 +157,14 @@ Task<> meddle(Store& store, std::mt19937_64& random) {
 
 /// A node from its enrolment until a heartbeat reports that its runs were taken, which happens after a freeze.
 struct Life {
-  store::NodeNumber node = 0;
+  store::NodeNumber node{};
   bool dead = false;
   std::set<store::RunNumber> stops;
   std::set<store::RunNumber> carried;
 };
 
 std::string name_of(const Life& life, const Claim& claim) {
-  return std::to_string(life.node) + " " + claim.id + " " + std::to_string(claim.fence);
+  return std::to_string(life.node.value) + " " + claim.id + " " + std::to_string(claim.fence.value);
 }
 
 /// For calls about a run: without a lease they are refused until a heartbeat reports whether the node is alive.
@@ -181,9 +181,9 @@ Task<std::optional<T>> insist_owning(std::shared_ptr<Life> life, Ask ask) {
 
 store::Settlement draw_end(const Life& life, const Claim& claim, std::mt19937_64& random) {
   store::Settlement end;
-  end.run = claim.run;
-  end.fence = claim.fence;
-  end.error = std::to_string(life.node) + ":" + std::to_string(claim.fence);  // identifies the owner of this end
+  end.attempt = claim.attempt_key();
+  end.error =
+      std::to_string(life.node.value) + ":" + std::to_string(claim.fence.value);  // identifies the owner of this end
   constexpr std::array kEnds = {Settle::retry, Settle::retry, Settle::hand_back, Settle::failed, Settle::park};
   const std::uint64_t drawn = random() % 20;
   end.settle = drawn < kEnds.size() ? kEnds.at(drawn) : Settle::succeeded;
@@ -197,7 +197,7 @@ store::Settlement draw_end(const Life& life, const Claim& claim, std::mt19937_64
 
 Task<bool> mark(Store& store, std::shared_ptr<Life> life, Claim claim, bool unsafe) {
   const auto marked =
-      co_await insist_owning<bool>(life, [&] { return store.mark(life->node, claim.run, claim.fence, unsafe); });
+      co_await insist_owning<bool>(life, [&] { return store.mark(life->node, claim.attempt_key(), unsafe); });
   if (marked == true && unsafe) say("marked " + name_of(*life, claim));
   co_return marked == true;
 }
@@ -245,8 +245,8 @@ Task<> beat(Store& store, std::shared_ptr<Life> life, const bool& ended) {
     const std::int64_t before = wall_ms();
     const store::Beat answer = co_await insist<store::Beat>([&] { return store.beat(life->node); });
     life->dead = !answer.alive;
-    if (answer.alive) say("beat " + std::to_string(life->node) + " " + std::to_string(before));
-    for (const store::StopAsked& stop : answer.stops) life->stops.insert(stop.run);
+    if (answer.alive) say("beat " + std::to_string(life->node.value) + " " + std::to_string(before));
+    for (const store::StopAsked& stop : answer.stops) life->stops.insert(stop.attempt.run);
     co_await sleep_for(kBeat);
   }
 }
@@ -315,9 +315,9 @@ Task<> print_events(Store& store) {
     for (const store::Event& event : page.events) {
       std::printf(R"({"run":"%s","seq":%lld,"fence":%lld,"cause":"%s","state":"%s","node":%lld,"error":"%s","at":%lld})"
                   "\n",
-                  event.run.c_str(), static_cast<long long>(event.seq), static_cast<long long>(event.fence),
+                  event.run.c_str(), static_cast<long long>(event.seq), static_cast<long long>(event.fence.value),
                   event.cause.c_str(), event.state ? std::string(to_string(*event.state)).c_str() : "",
-                  static_cast<long long>(event.node.value_or(0)), event.error.c_str(),
+                  static_cast<long long>(event.node.value_or(store::NodeNumber{}).value), event.error.c_str(),
                   static_cast<long long>(event.at.time_since_epoch().count()));
     }
     cursor = page.cursor;
@@ -334,7 +334,7 @@ Task<> print_runs(Store& store) {
       std::printf(R"({"id":"%s","agent":"%s","session":"%s","state":"%s","number":%lld,"seq":%lld})"
                   "\n",
                   run.id.c_str(), run.agent.c_str(), run.session.c_str(), std::string(to_string(run.state)).c_str(),
-                  static_cast<long long>(run.number), static_cast<long long>(run.seq));
+                  static_cast<long long>(run.number.value), static_cast<long long>(run.seq));
     }
     filter.before = runs.back().number;
   }

@@ -475,7 +475,7 @@ TEST_P(DriverSuite, a_chosen_conversation_is_the_same_for_the_same_attempt) {
   const std::string chosen = subject_->driver().choose_conversation(order);
   EXPECT_EQ(chosen.empty(), !abilities().chooses_conversation);
   EXPECT_EQ(subject_->driver().choose_conversation(order), chosen);
-  ++order.fence;
+  ++order.fence.value;
   if (!chosen.empty()) EXPECT_NE(subject_->driver().choose_conversation(order), chosen);
 }
 

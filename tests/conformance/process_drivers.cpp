@@ -50,7 +50,7 @@ class ProcessSubject : public DriverUnderTest {
   [[nodiscard]] static domain::WorkOrder marked_order(const std::string& stand_in) {
     domain::WorkOrder order;
     order.run = run_name();
-    order.fence = 1;
+    order.fence = domain::Fence{1};
     order.agent = "suite";
     order.spec.environment = {"STAND_IN=" + stand_in};
     return order;

@@ -241,7 +241,7 @@ class ScriptedSubject final : public DriverUnderTest {
   [[nodiscard]] domain::WorkOrder order(Scenario scenario) override {
     domain::WorkOrder order;
     order.run = "suite" + std::to_string(++orders_);
-    order.fence = 1;
+    order.fence = domain::Fence{1};
     order.agent = "suite";
     order.spec.driver = "llm";
     order.spec.invocation.prompt = "do it";

@@ -37,6 +37,7 @@ inline constexpr std::string_view kPoison = "poison";
 
 class ShakyStore final : public store::Store {
  public:
+  using AttemptKey = store::AttemptKey;
   using NodeNumber = store::NodeNumber;
   using RunNumber = store::RunNumber;
 
@@ -99,31 +100,30 @@ class ShakyStore final : public store::Store {
         settlements, [](const store::Settlement& each) { return is_poison(each.result) || is_poison(each.error); });
     return pass(behind_.settle(node, std::move(settlements)), poisoned ? Final::must : Final::may);
   }
-  Task<Result<bool>> mark(NodeNumber node, RunNumber run, std::int64_t fence, bool unsafe) override {
-    return pass(behind_.mark(node, run, fence, unsafe), Final::may);
+  Task<Result<bool>> mark(NodeNumber node, AttemptKey attempt, bool unsafe) override {
+    return pass(behind_.mark(node, attempt, unsafe), Final::may);
   }
-  Task<Result<bool>> note(NodeNumber node, RunNumber run, std::int64_t fence, std::string cause,
-                          std::string data) override {
+  Task<Result<bool>> note(NodeNumber node, AttemptKey attempt, std::string cause, std::string data) override {
     const Final final = is_poison(data) ? Final::must : Final::may;
-    return pass(behind_.note(node, run, fence, std::move(cause), std::move(data)), final);
+    return pass(behind_.note(node, attempt, std::move(cause), std::move(data)), final);
   }
-  Task<Result<bool>> append_output(NodeNumber node, RunNumber run, std::int64_t fence, std::string text) override {
+  Task<Result<bool>> append_output(NodeNumber node, AttemptKey attempt, std::string text) override {
     const Final final = is_poison(text) ? Final::must : Final::may;
-    return pass(behind_.append_output(node, run, fence, std::move(text)), final);
+    return pass(behind_.append_output(node, attempt, std::move(text)), final);
   }
-  Task<Result<bool>> put_message(NodeNumber node, RunNumber run, std::int64_t fence, store::Message message) override {
+  Task<Result<bool>> put_message(NodeNumber node, AttemptKey attempt, store::Message message) override {
     const Final final = is_poison(message.body) ? Final::must : Final::may;
-    return pass(behind_.put_message(node, run, fence, std::move(message)), final);
+    return pass(behind_.put_message(node, attempt, std::move(message)), final);
   }
   Task<Result<std::vector<std::string>>> messages(std::string id, std::uint32_t from, std::size_t bytes_max) override {
     return pass(behind_.messages(std::move(id), from, bytes_max));
   }
-  Task<Result<bool>> provider_answered(NodeNumber node, RunNumber run, std::int64_t fence) override {
-    return pass(behind_.provider_answered(node, run, fence), Final::may);
+  Task<Result<bool>> provider_answered(NodeNumber node, AttemptKey attempt) override {
+    return pass(behind_.provider_answered(node, attempt), Final::may);
   }
-  Task<Result<std::optional<std::vector<store::FamilyUse>>>> report(NodeNumber node, RunNumber run, std::int64_t fence,
+  Task<Result<std::optional<std::vector<store::FamilyUse>>>> report(NodeNumber node, AttemptKey attempt,
                                                                     store::Use so_far) override {
-    return pass(behind_.report(node, run, fence, so_far));
+    return pass(behind_.report(node, attempt, so_far));
   }
   Task<Result<store::Ticked>> tick() override { return pass(behind_.tick()); }
   Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override {

@@ -138,7 +138,8 @@ std::shared_ptr<LiveWork> World::begin_work(const domain::WorkOrder& order, Proc
     std::string alive;
     for (const auto& each : works_) {
       if (each->agent == order.agent && each->host == process.host) {
-        alive += " " + each->run + ":" + std::to_string(each->fence) + " in process " + std::to_string(each->process);
+        alive +=
+            " " + each->run + ":" + std::to_string(each->fence.value) + " in process " + std::to_string(each->process);
       }
     }
     find_fault(order.agent + ": more runs at once on a host than its cap:" + alive);
@@ -436,7 +437,7 @@ void World::check_ends() {
     const bool alive = std::ranges::find(works_, work) != works_.end();
     if (alive && *run && domain::is_finished((*run)->state)) {
       find_fault(work->run + " is " + std::string(to_string((*run)->state)) + ", and its work of fence " +
-                 std::to_string(work->fence) + " is alive in process " + std::to_string(work->process) +
+                 std::to_string(work->fence.value) + " is alive in process " + std::to_string(work->process) +
                  (work->end_requested ? ", end requested" : "") + (work->by_lease ? ", ended by its warden" : ""));
     }
   }
@@ -468,9 +469,9 @@ std::vector<std::string> World::events_of(const std::string& text) {
                     std::string(domain::to_string(agent(stories_[id].agent).on_crash)));
     for (const store::Event& event : *ask(store_.events(id, 0, 1000))) {
       const auto at = std::chrono::duration_cast<std::chrono::milliseconds>(clocks_.elapsed_at(event.at)).count();
-      lines.push_back("  " + std::to_string(at) + " ms  " + event.cause + "  fence " + std::to_string(event.fence) +
-                      (event.state ? "  " + std::string(to_string(*event.state)) : "") + "  " + event.error +
-                      event.data);
+      lines.push_back(
+          "  " + std::to_string(at) + " ms  " + event.cause + "  fence " + std::to_string(event.fence.value) +
+          (event.state ? "  " + std::string(to_string(*event.state)) : "") + "  " + event.error + event.data);
     }
   }
   return lines;

@@ -54,7 +54,7 @@ struct SimAgent {
 /// Work that is alive in the world, whether or not a process knows of it.
 struct LiveWork {
   std::string run, agent, session;
-  std::int64_t fence = 0;
+  domain::Fence fence{};
   std::size_t process = 0, host = 0;
   bool effects = false;  ///< it has had effects
   bool end_requested = false;
@@ -69,8 +69,8 @@ struct LiveWork {
 struct KeptMessages {
   using Messages = std::vector<std::string>;
   Messages sure;
-  Messages maybe;          ///< with the write that has no answer yet; the same as `sure`: there is none
-  std::int64_t fence = 0;  ///< of the attempt that writes
+  Messages maybe;         ///< with the write that has no answer yet; the same as `sure`: there is none
+  domain::Fence fence{};  ///< of the attempt that writes
 
   void begin_write(std::size_t at, const std::string& body) {
     maybe = Messages(sure.begin(), sure.begin() + static_cast<std::ptrdiff_t>(at));
@@ -81,7 +81,7 @@ struct KeptMessages {
 /// What the auditor knows of a run independently of the store.
 struct RunStory {
   std::string agent, session;
-  std::int64_t fence = 0;
+  domain::Fence fence{};
   KeptMessages kept;
   bool unclean = false;  ///< the last attempt may have had effects, and its end was not seen
   bool person_says_again = false;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <expected>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,3 +25,7 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#if __has_include(<fmt/format.h>)  // the library alone is built without it
+#include <fmt/format.h>
+#endif

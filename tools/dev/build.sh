@@ -41,13 +41,23 @@ compile() {
   run_ninja "$@"
 }
 
-# compile_program TARGET…: the same for release and the group `program`.
+# Sets `cpu_seconds`: what all commands of this script have used so far. Not by $(…): a subshell counts only its own.
+cpu_time() {
+  times >"$build/log/times.txt"
+  cpu_seconds=$(awk -F '[ms ]+' 'NR == 2 { print int($1 * 60 + $2 + $3 * 60 + $4) }' "$build/log/times.txt")
+}
+
+# compile_program TARGET…: the same for release and the group `program`. Says how long it took; a busy machine does not change the time of CPU.
 compile_program() {
   configure release program
   compile_started=$(date +%s)
+  cpu_time
+  compile_cpu=$cpu_seconds
   run_ninja release "$@" || return 1
   compile_seconds=$(($(date +%s) - compile_started))
-  [ "$compile_seconds" -lt 10 ] || say "build: build/release done in $(clock "$compile_seconds")"
+  cpu_time
+  [ "$compile_seconds" -lt 10 ] ||
+    say "build: build/release done in $(clock "$compile_seconds"), $(clock $((cpu_seconds - compile_cpu))) of CPU"
 }
 
 run_ninja() {

@@ -86,7 +86,7 @@ TEST_F(NodeTest, one_run_has_a_wait_reason_and_can_be_cancelled_before_it_begins
   std::string run;
   auto follow = [&](Fleet& fleet, std::string id) -> Task<Result<>> {
     run = id;
-    while (!(reason = one.waits_for())) co_await sleep_for(1ms);
+    for (std::uint64_t seen = 0; !(reason = one.waits_for());) seen = co_await fleet.changed(id, seen, 1h);
     EXPECT_TRUE(one.is_work_over()) << "no work was started";
     STINT_CO_TRY(const Receipt receipt, co_await fleet.cancel(std::move(id)));
     EXPECT_EQ(receipt.run.run.state, domain::RunState::cancelled);

@@ -6,6 +6,7 @@
 #include "os/blocking_run.hpp"
 #include "os/test_folder.hpp"
 #include "stint/combinators.hpp"
+#include "stint/notification.hpp"
 #include "stint/scope.hpp"
 
 #include <gtest/gtest.h>
@@ -32,6 +33,7 @@ class HostPermitsTest : public testing::Test {
   Task<Held> acquire(std::string agent = "train") {
     return permits_.acquire(std::move(agent), [this](const domain::WaitReason* reason) {
       reasons_.push_back(reason == nullptr ? std::nullopt : std::optional(*reason));
+      reported_.notify();
     });
   }
 
@@ -42,6 +44,7 @@ class HostPermitsTest : public testing::Test {
   std::shared_ptr<const project::Snapshot> snapshot_;
   HostPermits permits_{reactor_, system_, [this] { return snapshot_; }};
   std::vector<std::optional<domain::WaitReason>> reasons_;
+  Notification reported_;
 };
 
 TEST_F(HostPermitsTest, only_agents_with_limits_of_this_host_need_permits) {
@@ -79,7 +82,7 @@ TEST_F(HostPermitsTest, a_wait_has_a_reason_until_it_is_over) {
     Held first = co_await acquire();
     EXPECT_TRUE(first && (*first)->assign("abc:1", "first"));
     auto let_go = [&]() -> Task<> {
-      while (reasons_.empty()) co_await sleep_for(1ms);
+      while (reasons_.empty()) co_await reported_.wait(reported_.count());
       (*first)->release();
     };
     auto wait = [&]() -> Task<Held> { return acquire(); };

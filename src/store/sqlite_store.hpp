@@ -79,9 +79,11 @@ class SqliteStore final : public Store {
   Task<Result<std::vector<std::string>>> check() override;
   [[nodiscard]] Schema schema() const override { return schema_; }
 
+  // Only tests use these two. Neither can be had from a second connection: it sees that something was committed, not
+  // in how many groups; and a lock that this process holds is freed by its end, or from within.
   /// The number of committed groups of steps.
   [[nodiscard]] std::uint64_t commits() const noexcept { return writer_->commits(); }
-  /// For tests: as if the process that enrolled the node were gone.
+  /// As if the process that enrolled the node were gone.
   Task<Result<>> drop_lease(NodeNumber node);
 
  private:

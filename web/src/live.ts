@@ -136,7 +136,7 @@ function soon(): void {
 }
 
 function openFeed(): void {
-  stopStream ??= follow(
+  stopStream = follow(
     () => "/v1/events",
     (frame) => {
       const event = JSON.parse(frame.data) as Event;
@@ -147,14 +147,10 @@ function openFeed(): void {
   );
 }
 
-function closeFeed(): void {
-  stopStream?.();
-  stopStream = null;
-}
-
 /** Starts reading. Called once, and again after a new token was given. */
 export function start(): void {
-  closeFeed();
+  stopStream?.();
+  stopStream = null;
   void refresh().then(() => {
     if (connection.value.kind !== "locked") openFeed();
   });
@@ -166,11 +162,6 @@ window.setInterval(() => {
 }, kReadEveryMs);
 
 document.addEventListener("visibilitychange", () => {
-  if (connection.value.kind === "locked") return;
-  if (document.hidden) {
-    closeFeed();
-  } else {
-    openFeed();
-    void refresh();
-  }
+  now.value = Date.now();
+  if (!document.hidden && connection.value.kind !== "locked") void refresh();
 });

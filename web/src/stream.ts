@@ -1,4 +1,5 @@
-// Follows a stream of events: reconnects with back-off and resumes after the last id, until it is stopped.
+// Follows a stream of events: reconnects with back-off and resumes after the last id, until it is stopped. A hidden tab holds no
+// connection: a browser has about six per server for all tabs together.
 import { createParser } from "eventsource-parser";
 import { Failure, openStream } from "./http.ts";
 
@@ -9,9 +10,22 @@ export interface Frame {
 
 const kBackoffMs = [500, 1000, 2000, 4000];
 
+function untilVisible(): Promise<void> {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((resume) => {
+    const look = (): void => {
+      if (document.hidden) return;
+      document.removeEventListener("visibilitychange", look);
+      resume();
+    };
+    document.addEventListener("visibilitychange", look);
+  });
+}
+
 /** `path` is called for each connection, since what to ask for changes. Returns how to stop. */
 export function follow(path: () => string, onFrame: (frame: Frame) => void, onOpen: () => void = () => {}): () => void {
   const stop = new AbortController();
+  let connected = new AbortController();
   let lastId = "";
   let tries = 0;
   const parser = createParser({
@@ -22,7 +36,8 @@ export function follow(path: () => string, onFrame: (frame: Frame) => void, onOp
   });
 
   async function once(): Promise<boolean> {
-    const body = await openStream(path(), lastId, stop.signal);
+    connected = new AbortController();
+    const body = await openStream(path(), lastId, connected.signal);
     if (!body) return false;
     tries = 0;
     onOpen();
@@ -33,6 +48,8 @@ export function follow(path: () => string, onFrame: (frame: Frame) => void, onOp
 
   async function keep(): Promise<void> {
     while (!stop.signal.aborted) {
+      await untilVisible();
+      if (stop.signal.aborted) return;
       try {
         if (!(await once())) return;
       } catch (error) {
@@ -44,6 +61,14 @@ export function follow(path: () => string, onFrame: (frame: Frame) => void, onOp
       await new Promise((resume) => setTimeout(resume, pause * (0.75 + Math.random() / 2)));
     }
   }
+  const leave = (): void => {
+    if (document.hidden) connected.abort();
+  };
+  document.addEventListener("visibilitychange", leave);
+  stop.signal.addEventListener("abort", () => {
+    document.removeEventListener("visibilitychange", leave);
+    connected.abort();
+  });
   void keep();
   return () => stop.abort();
 }

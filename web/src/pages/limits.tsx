@@ -67,6 +67,19 @@ function LimitCard({ limit, chosen }: { limit: Limit; chosen: boolean }): JSX.El
   );
 }
 
+const isUsed = (limit: Limit): boolean => limit.capacity !== null || limit.held > 0 || limit.waiting > 0 || limit.paused;
+
+/** Limits without a bound that nothing holds: their names are enough. */
+function Idle({ limits }: { limits: Limit[] }): JSX.Element | null {
+  if (limits.length === 0) return null;
+  return (
+    <section class="card idle">
+      <h2>Without a bound, and not in use</h2>
+      <p class="facts">{limits.map((limit) => <a key={limit.name} href={limitAddress(limit.name)}>{limit.name}</a>)}</p>
+    </section>
+  );
+}
+
 export function LimitsPage({ chosen }: { chosen: string }): JSX.Element {
   return (
     <>
@@ -75,7 +88,12 @@ export function LimitsPage({ chosen }: { chosen: string }): JSX.Element {
       <Show of={fleet.value} what="the limits" retry={() => void refresh()}>
         {({ limits }) => limits.length === 0 ? (
           <Empty title="No limit is in use."><Commands lines={[["max_concurrency: 2", "in an agent's file: at most two runs of it at once"], ["[limits]", "in stint.toml: limits that agents share"]]} /></Empty>
-        ) : <div class="cards">{limits.map((limit) => <LimitCard key={limit.name} limit={limit} chosen={limit.name === chosen} />)}</div>}
+        ) : (
+          <>
+            <div class="cards">{limits.filter((limit) => isUsed(limit) || limit.name === chosen).map((limit) => <LimitCard key={limit.name} limit={limit} chosen={limit.name === chosen} />)}</div>
+            <Idle limits={limits.filter((limit) => !isUsed(limit) && limit.name !== chosen)} />
+          </>
+        )}
       </Show>
     </>
   );

@@ -1,6 +1,6 @@
 // One run: a sentence first, then what a person must decide, then how it went.
 import type { JSX } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
 import { answerRun, cancelRun, resolutions, resolveRun, retryRun } from "../actions.tsx";
 import { costText, countText, exactCost, lengthText, momentText, some } from "../format.ts";
 import { bindKeys } from "../keys.ts";
@@ -12,8 +12,18 @@ import { EventList, Timeline } from "../parts/timeline.tsx";
 import { whyLines } from "../reason.ts";
 import { agentAddress } from "../route.ts";
 import { RunModel } from "../run_model.ts";
-import type { Run } from "../types.ts";
+import type { Event, Run } from "../types.ts";
 import { isEnded } from "../types.ts";
+
+/** When the run entered its state. */
+function sinceOf(run: Run, events: Event[]): number {
+  let since = run.created_at;
+  let state = "queued";
+  for (const event of events) {
+    if (event.state && event.state !== state) [state, since] = [event.state, event.at];
+  }
+  return state === run.state ? since : (run.started_at ?? run.created_at);
+}
 
 function Headline({ run, model }: { run: Run; model: RunModel }): JSX.Element {
   const reasons = model.why.value;
@@ -21,8 +31,8 @@ function Headline({ run, model }: { run: Run; model: RunModel }): JSX.Element {
   const ended = isEnded(run.state);
   return (
     <div class="headline">
-      <p class="big"><StateBadge state={run.state} stop={run.stop} /> {ended && run.finished_at !== null ? <>after <b>{lengthText(run.finished_at - (run.started_at ?? run.created_at))}</b>{run.error && <span class="error">: {run.error}</span>}</> : <>since <Since at={run.started_at ?? run.created_at} /></>}</p>
-      {!ended && <ul class="why" aria-label="Why it waits">{lines.map((line, at) => <li key={at} data-why><Sentence pieces={line} /></li>)}</ul>}
+      <p class="big"><StateBadge state={run.state} stop={run.stop} /> {ended && run.finished_at !== null ? <>after <b>{lengthText(run.finished_at - (run.started_at ?? run.created_at))}</b>{run.error && <span class="error">: {run.error}</span>}</> : <>for <Since at={sinceOf(run, model.events.value)} /></>}</p>
+      {!ended && <ul class={`why ${run.state}`} aria-label="Why it waits">{lines.map((line, at) => <li key={at} data-why><Sentence pieces={line} /></li>)}</ul>}
     </div>
   );
 }
@@ -60,7 +70,7 @@ function Budget({ run }: { run: Run }): JSX.Element {
   const time = run.started_at === null ? 0 : (run.finished_at ?? serverNow()) - run.started_at;
   return (
     <>
-      <p>{countText(usage.tokens)} tokens ({countText(usage.fresh_in)} in, {countText(usage.cache_read)} from cache, {countText(usage.out)} out), {costText(usage.cost_micros, usage.estimated)}{usage.estimated && " (estimated)"}</p>
+      {usage.tokens === 0 && usage.cost_micros === 0 ? <p>No tokens were reported.</p> : <p>{countText(usage.tokens)} tokens ({countText(usage.fresh_in)} in, {countText(usage.cache_read)} from cache, {countText(usage.out)} out), {costText(usage.cost_micros, usage.estimated)}{usage.estimated && " (estimated)"}</p>}
       {budget ? (
         <ul class="meters">
           {budget.time_ms !== undefined && <Burn name="time" used={time} of={budget.time_ms} label={`${lengthText(time)} of ${lengthText(budget.time_ms)}`} />}
@@ -81,7 +91,7 @@ function Facts({ run }: { run: Run }): JSX.Element {
     ["created", momentText(run.created_at)], ["started", run.started_at === null ? undefined : momentText(run.started_at)],
     ["finished", run.finished_at === null ? undefined : momentText(run.finished_at)], ["deadline", run.deadline_at === undefined ? undefined : momentText(run.deadline_at)],
     ["attempts", run.attempt > 0 || run.lost ? `${run.attempt}${run.lost ? `, ${run.lost} lost (process died)` : ""}` : undefined],
-    ["worker", run.worker], ["outcome", run.outcome], ["on crash", run.on_crash], ["key", run.key], ["trace", run.trace],
+    ["worker", run.worker], ["outcome", run.outcome], ["on crash", run.on_crash], ["key", run.key], ["trace", run.trace && <span class="id">{run.trace}</span>],
     ["receipt", run.processes_ended ? `${some(run.processes_ended, "process", "processes")} ended in ${lengthText(run.ending_ms ?? 0)}${run.streams_closed ? `, ${some(run.streams_closed, "stream")} closed` : ""}` : undefined],
   ];
   return <dl class="facts-list">{facts.filter(([, value]) => value).map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
@@ -110,7 +120,12 @@ export function RunPage({ id }: { id: string }): JSX.Element {
   useEffect(() => () => model.close(), [model]);
   const again = (): void => void model.refresh();
   const known = model.run.value;
-  useEffect(() => bindKeys({ c: () => { if (known.kind === "ok" && !isEnded(known.value.state)) cancelRun(known.value, again); } }));
+  useLayoutEffect(() => bindKeys({
+    c: () => {
+      const now = model.run.peek();
+      if (now.kind === "ok" && !isEnded(now.value.state) && now.value.state !== "in_doubt") cancelRun(now.value, again);
+    },
+  }), [model]);
   return (
     <>
       <p class="crumb"><a href="#/runs">Runs</a> / <span class="id">{id}</span></p>
@@ -119,7 +134,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
           <>
             <h1>{run.title || run.agent}</h1>
             <Headline run={run} model={model} />
-            <p class="buttons">{isEnded(run.state) ? <button type="button" onClick={() => retryRun(run)}>Retry as a new run</button> : <button type="button" class="danger" onClick={() => cancelRun(run, again)}>Cancel…</button>}</p>
+            <p class="buttons">{run.state === "in_doubt" ? null : isEnded(run.state) ? <button type="button" onClick={() => retryRun(run)}>Retry as a new run</button> : <button type="button" class="danger" onClick={() => cancelRun(run, again)}>Cancel…</button>}</p>
             <Decision run={run} done={again} />
             <div class="cards">
               <section class="card wide"><h2>Timeline</h2><Timeline events={model.events.value} run={run} now={serverNow()} /></section>

@@ -1,6 +1,6 @@
 // All runs of a filter that lives in the address.
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { cancelRun, retryRun } from "../actions.tsx";
 import { costText, lengthText } from "../format.ts";
 import { bindKeys } from "../keys.ts";
@@ -69,6 +69,7 @@ function cells(run: RunSummary): JSX.Element[] {
     <span role="cell" key="cost" class="c-cost num">{costText(run.usage.cost_micros, run.usage.estimated)}</span>,
     <span role="cell" key="act" class="c-act">
       {isEnded(run.state) ? <button type="button" class="quiet" onClick={() => retryRun(run)} aria-label={`Retry ${run.id}`}>Retry</button>
+        : run.state === "in_doubt" ? <a class="decide" href={runAddress(run.id)} aria-label={`Decide ${run.id}`}>Decide</a>
         : <button type="button" class="quiet" onClick={() => cancelRun(run)} aria-label={`Cancel ${run.id}`}>Cancel</button>}
     </span>,
   ];
@@ -100,12 +101,12 @@ function List({ model, filtered }: { model: RunsModel; filtered: boolean }): JSX
       link?.scrollIntoView({ block: "nearest" });
     });
   };
-  useEffect(() => bindKeys({
+  useLayoutEffect(() => bindKeys({
     j: () => move(1),
     k: () => move(-1),
     c: () => {
       const run = runs.find((each) => each.id === current);
-      if (run && !isEnded(run.state)) cancelRun(run);
+      if (run && !isEnded(run.state) && run.state !== "in_doubt") cancelRun(run);
     },
   }));
   return (

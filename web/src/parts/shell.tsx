@@ -11,6 +11,8 @@ import { Confirm, Dialog, Message } from "./confirm.tsx";
 
 const kPages: [string, string, string][] = [["fleet", "#/", "Fleet"], ["runs", "#/runs", "Runs"], ["limits", "#/limits", "Limits"], ["agents", "#/agents", "Agents"]];
 
+const kFreshMs = 3000; // older data is never shown without its age
+
 function ConnectionBadge(): JSX.Element {
   const state = connection.value;
   const age = readAt.value === 0 ? "" : ageText(now.value - readAt.value);
@@ -18,7 +20,7 @@ function ConnectionBadge(): JSX.Element {
   return (
     <span class={`connection ${state.kind}`} title={readAt.value ? `data read at ${clockText(readAt.value)}` : "nothing read yet"}>
       <span class="dot" aria-hidden="true" /> {words}
-      {state.kind !== "live" && age && <span class="age"> · data {age} old</span>}
+      {(state.kind !== "live" || now.value - readAt.value > kFreshMs) && age && <span class="age"> · data {age} old</span>}
     </span>
   );
 }
@@ -29,7 +31,7 @@ function Banner(): JSX.Element | null {
   const data = readAt.value === 0 ? "Nothing was read yet." : `What you see was read at ${clockText(readAt.value)}, ${ageText(now.value - readAt.value)} ago.`;
   return (
     <div class="banner" role="alert">
-      <strong>{state.kind === "lost" ? "Disconnected from the daemon." : "The daemon answers, but its store fails."}</strong> {state.detail}. {data} This page
+      <strong>{state.kind === "lost" ? "Disconnected from the daemon." : "The daemon answers, but its store fails."}</strong> {state.detail.charAt(0).toUpperCase() + state.detail.slice(1)}. {data} This page
       reconnects by itself. {state.kind === "lost" && <>If the daemon has ended: <code>stint serve</code> starts it, <code>stint open</code> finds its address.</>}
     </div>
   );
@@ -44,7 +46,7 @@ function Locked({ detail }: { detail: string }): JSX.Element {
     start();
   };
   return (
-    <main class="locked" id="main">
+    <main class="lock-page" id="main">
       <h1>This page needs the daemon's token</h1>
       <p>Run <code>stint open</code> in the project's folder: it opens this page with the token. <code>stint serve</code> prints the same address.</p>
       <form onSubmit={use}>

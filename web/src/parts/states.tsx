@@ -12,7 +12,7 @@ export function Loading({ what, lines = 3 }: { what: string; lines?: number }): 
 
 export function Failed({ what, why, retry }: { what: string; why: string; retry?: () => void }): JSX.Element {
   return (
-    <div class="failed" role="alert">
+    <div class="trouble" role="alert">
       <strong>Can't load {what}.</strong> {why}
       {retry && <button type="button" onClick={retry}>Try again</button>}
     </div>

@@ -66,7 +66,7 @@ export function partsOf(events: Event[], run: Run, now: number): Part[] {
     if (last) last.end = event.at;
     if (isEnded(event.state)) return parts;
     const kind = kinds[event.state as keyof typeof kinds] ?? "wait";
-    const what = event.state === "running" ? "attempt" : (event.hold ?? (event.state === "queued" ? "queue" : event.state));
+    const what = event.state === "running" ? "attempt" : (event.hold ?? (event.state === "queued" ? "queue" : event.state.replace("_", " ")));
     if (last && last.kind === kind && last.what === what) continue;
     parts.push({ kind, what, at: event.at, end: run.finished_at ?? now });
   }

@@ -86,7 +86,7 @@ export function AgentsPage({ chosen }: { chosen: string }): JSX.Element {
       <Show of={agents.value} what="the agents" retry={() => void load()}>
         {(list) => list.length === 0 ? (
           <Empty title="There is no agent yet."><Commands lines={[["stint init", "writes some into .stint/agents"], ["stint agents", "shows files that can't be read, with line and reason"]]} /></Empty>
-        ) : <div class="cards">{list.map((agent) => <AgentCard key={agent.name} agent={agent} open={agent.name === chosen || list.length === 1} />)}</div>}
+        ) : <div class="cards loose">{list.map((agent) => <AgentCard key={agent.name} agent={agent} open={agent.name === chosen || list.length === 1} />)}</div>}
       </Show>
     </>
   );

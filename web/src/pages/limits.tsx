@@ -73,7 +73,7 @@ const isUsed = (limit: Limit): boolean => limit.capacity !== null || limit.held 
 function Idle({ limits }: { limits: Limit[] }): JSX.Element | null {
   if (limits.length === 0) return null;
   return (
-    <section class="card idle">
+    <section class="card unused">
       <h2>Without a bound, and not in use</h2>
       <p class="facts">{limits.map((limit) => <a key={limit.name} href={limitAddress(limit.name)}>{limit.name}</a>)}</p>
     </section>
@@ -84,13 +84,13 @@ export function LimitsPage({ chosen }: { chosen: string }): JSX.Element {
   return (
     <>
       <h1>Limits</h1>
-      <p class="muted">A limit is a garage: a run parks in as many spaces as it needs and drives out when it ends. The rest waits outside, in order.</p>
+      <p class="muted">A limit is a garage: a run takes as many spaces as it needs and leaves them when it ends. The rest waits outside, in order.</p>
       <Show of={fleet.value} what="the limits" retry={() => void refresh()}>
         {({ limits }) => limits.length === 0 ? (
           <Empty title="No limit is in use."><Commands lines={[["max_concurrency: 2", "in an agent's file: at most two runs of it at once"], ["[limits]", "in stint.toml: limits that agents share"]]} /></Empty>
         ) : (
           <>
-            <div class="cards">{limits.filter((limit) => isUsed(limit) || limit.name === chosen).map((limit) => <LimitCard key={limit.name} limit={limit} chosen={limit.name === chosen} />)}</div>
+            <div class="cards loose">{limits.filter((limit) => isUsed(limit) || limit.name === chosen).map((limit) => <LimitCard key={limit.name} limit={limit} chosen={limit.name === chosen} />)}</div>
             <Idle limits={limits.filter((limit) => !isUsed(limit) && limit.name !== chosen)} />
           </>
         )}

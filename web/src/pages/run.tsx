@@ -111,7 +111,7 @@ function commands(run: Run): [string, string][] {
   const lines: [string, string][] = [[`stint show ${run.id}`, "this page"], [`stint logs ${run.id}${isEnded(run.state) ? "" : " -f"}`, "the output"], [`stint why ${run.id}`, "why it waits"]];
   if (run.state === "in_doubt") lines.push([`stint resolve ${run.id} --done`, "or --rerun, --discard"]);
   if (run.state === "parked") lines.push([`stint answer ${run.id}`, "let it go on"]);
-  lines.push(isEnded(run.state) ? [`stint retry ${run.id}`, "submit it again as a new run"] : [`stint cancel ${run.id}`, "end it"]);
+  if (run.state !== "in_doubt") lines.push(isEnded(run.state) ? [`stint retry ${run.id}`, "submit it again as a new run"] : [`stint cancel ${run.id}`, "end it"]);
   return lines;
 }
 

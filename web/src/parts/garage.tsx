@@ -19,7 +19,8 @@ function Space({ holder }: { holder: LimitEntry | null }): JSX.Element {
   return (
     <li class={`space taken${holder.swept || holder.unjudged ? " leftover" : ""}`}>
       {place}
-      <span class="muted">{holder.run ? (holder.agent ?? holder.label) : ""}{holder.since_at !== undefined && ` ${ageText(serverNow() - holder.since_at)}`}{holder.weight > 1 && ` ×${holder.weight}`}</span>
+      {holder.run && <span class="muted">{holder.agent ?? holder.label}</span>}
+      <span class="muted">{holder.since_at !== undefined && `for ${ageText(serverNow() - holder.since_at)}`}{holder.weight > 1 && `, ${holder.weight} spaces`}</span>
     </li>
   );
 }

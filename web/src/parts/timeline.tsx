@@ -40,7 +40,7 @@ export function EventList({ events, begin }: { events: Event[]; begin: number })
           {shown.map((event) => (
             <li key={event.seq} data-seq={event.seq}>
               <time class="num" dateTime={new Date(event.at).toISOString()} title={momentText(event.at)}>+{ageText(event.at - begin)}</time>
-              <span><b>{kWords[event.cause] ?? event.cause}</b>{event.hold && <span class="muted"> ({event.hold})</span>}{" "}{dataText(event.data)}{event.error && <span class="error">: {event.error}</span>}</span>
+              <span><b>{kWords[event.cause] ?? event.cause}</b>{event.hold && <span class="muted"> ({event.hold})</span>}{event.data !== undefined && ` ${dataText(event.data)}`}{event.error && <span class="error">: {event.error}</span>}</span>
             </li>
           ))}
         </ol>

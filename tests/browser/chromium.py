@@ -141,6 +141,10 @@ class Page:
         if "errorText" in said:
             raise Failed(f"{url}: {said['errorText']}")
 
+    def show(self):
+        """Makes it the visible tab; the others are hidden then."""
+        self.ask("Page.bringToFront")
+
     def resize(self, width, height):
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
 

@@ -1,4 +1,4 @@
-// Why a run waits, in the words of `stint why` (src/cli/reason_text.cpp). tests/browser compares the two.
+// Why a run waits, in the words of `stint why` (src/cli/reason_text.cpp). tests/browser/reasons_test.py compares the two.
 import { ageText, exactCost, lengthText } from "./format.ts";
 import type { LimitEntry, Shortage, State, WaitReason, Why } from "./types.ts";
 

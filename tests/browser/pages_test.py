@@ -91,6 +91,16 @@ class Actions(browser_support.Case):
         page.wait("document.querySelector('.headline .state').innerText.includes('cancelled')")
         self.assert_no_faults(page)
 
+    def test_a_prompt_is_submitted_without_an_agent(self):
+        d = self.serve()
+        page = self.opened(d, "/agents/prompt")
+        page.wait("document.querySelector('textarea')")
+        page.evaluate("document.querySelector('textarea').focus()")
+        page.type("say hello")
+        page.click("button", "Submit a run")
+        run = page.wait("/^#\\/run\\/([a-z2-7]{12})$/.exec(location.hash)?.[1]")
+        self.assertEqual(d.run(run)["prompt"], "say hello")
+
     def test_new_runs_wait_behind_a_pill_and_rows_keep_their_places(self):
         d = self.serve()
         first = d.submit("slow")

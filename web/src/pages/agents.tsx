@@ -30,9 +30,12 @@ export function argumentsOf(usage: string): Argument[] {
   return usage.split(" ").slice(1).filter(Boolean).map((word) => ({ name: word.replace(/^\[|\]$/g, "").toLowerCase(), required: !word.startsWith("[") }));
 }
 
+const kPrompt = "prompt"; // the reserved name for runs of a prompt, without an agent's file
+
 function submit(agent: Agent, form: HTMLFormElement): void {
   const args: Record<string, string> = {};
   const fields = new FormData(form);
+  const isPrompt = agent.name === kPrompt;
   for (const { name } of argumentsOf(agent.usage)) {
     const value = String(fields.get(`arg.${name}`) ?? "");
     if (value !== "") args[name] = value;
@@ -40,7 +43,7 @@ function submit(agent: Agent, form: HTMLFormElement): void {
   const session = String(fields.get("session") ?? "").trim();
   const key = crypto.randomUUID(); // a repeated request after a lost answer is the same run
   void act(`Submit ${agent.name}`, async () => {
-    const made = await change<Submitted>("POST", "/v1/runs", { agent: agent.name, args, ...(session ? { session } : {}) }, key);
+    const made = await change<Submitted>("POST", "/v1/runs", { ...(isPrompt ? { prompt: String(fields.get(kPrompt) ?? "") } : { agent: agent.name, args }), ...(session ? { session } : {}) }, key);
     go(runAddress(made.id));
     return `Submitted ${made.id}.`;
   });
@@ -53,6 +56,7 @@ function Form({ agent }: { agent: Agent }): JSX.Element {
   };
   return (
     <form class="submit" onSubmit={use} aria-label={`Submit a run of ${agent.name}`}>
+      {agent.name === kPrompt && <label class="field">prompt<textarea name={kPrompt} rows={3} required /></label>}
       {argumentsOf(agent.usage).map(({ name, required }) => (
         <label key={name} class="field">{name}{!required && <span class="muted"> optional</span>}<textarea name={`arg.${name}`} rows={1} required={required} /></label>
       ))}
@@ -73,7 +77,7 @@ function AgentCard({ agent, open }: { agent: Agent; open: boolean }): JSX.Elemen
         {agent.max_concurrency !== null && <span>at most {agent.max_concurrency} at once</span>}
         <a href={`#/runs?agent=${encodeURIComponent(agent.name)}`}>its runs</a>
       </p>
-      {open ? <><Form agent={agent} /><Commands lines={[[`stint submit ${agent.usage}`, "the same, from a terminal"]]} /></> : <p class="buttons"><a class="button" href={agentAddress(agent.name)}>Submit…</a></p>}
+      {open ? <><Form agent={agent} /><Commands lines={[[agent.name === kPrompt ? "stint submit -p PROMPT" : `stint submit ${agent.usage}`, "the same, from a terminal"]]} /></> : <p class="buttons"><a class="button" href={agentAddress(agent.name)}>Submit…</a></p>}
     </section>
   );
 }

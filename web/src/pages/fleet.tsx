@@ -109,7 +109,7 @@ function Queue({ of }: { of: FleetNow }): JSX.Element {
   const queues = of.pool?.queues.filter((queue) => queue.size > 0) ?? [];
   return (
     <>
-      <p class="big"><b>{queued ?? <Unknown why="the server did not say" />}</b> queued, <b>{of.ready}</b> of them ready to start</p>
+      <p class="big"><b>{queued ?? <Unknown why="the server did not say" />}</b> queued, <b>{of.ready}</b> <abbr title="not held back by a session, a delay or a back-off; a limit or the workers may still be full">ready</abbr></p>
       {queued === 0 && <p class="muted">The queue is empty. <a href="#/agents">Submit a run</a>.</p>}
       <ul class="meters">
         {queues.map((queue) => (

@@ -107,6 +107,8 @@ function Request({ run }: { run: Run }): JSX.Element {
   );
 }
 
+const textOf = (model: RunModel): string => model.output.value.pieces.map((piece) => piece.text).join("");
+
 function commands(run: Run): [string, string][] {
   const lines: [string, string][] = [[`stint show ${run.id}`, "this page"], [`stint logs ${run.id}${isEnded(run.state) ? "" : " -f"}`, "the output"], [`stint why ${run.id}`, "why it waits"]];
   if (run.state === "in_doubt") lines.push([`stint resolve ${run.id} --done`, "or --rerun, --discard"]);
@@ -139,7 +141,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
             <div class="cards">
               <section class="card wide"><h2>Timeline</h2><Timeline events={model.events.value} run={run} now={serverNow()} /></section>
               <section class="card wide"><h2>Output</h2><OutputView output={model.output.value} live={!isEnded(run.state)} /></section>
-              {run.result && <section class="card wide"><h2>Result</h2><pre class="text" tabIndex={0}>{run.result}</pre></section>}
+              {run.result && run.result.trim() !== textOf(model).trim() && <section class="card wide"><h2>Result</h2><pre class="text" tabIndex={0}>{run.result}</pre></section>}
               <section class="card"><h2>Budget</h2><Budget run={run} /></section>
               <section class="card"><h2>Request</h2><Request run={run} /></section>
               <section class="card"><h2>Facts</h2><Facts run={run} /></section>

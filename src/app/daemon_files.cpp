@@ -1,11 +1,13 @@
 #include "app/daemon_files.hpp"
 
 #include "agent/trust.hpp"
+#include "cli/open.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "http/guard.hpp"
 #include "os/fd.hpp"
 #include "os/owner.hpp"
+#include "os/private_file.hpp"
 #include "wire/daemon.hpp"
 
 #include <fmt/format.h>
@@ -27,20 +29,6 @@ std::string random_text(const domain::System& system) {
   text.reserve(kTokenWords * 2 * sizeof(std::uint64_t));
   for (int i = 0; i < kTokenWords; ++i) text += fmt::format("{:016x}", system.random());
   return text;
-}
-
-/// Writes to a temporary file and renames it: a reader never sees a partial file.
-Result<> blocking_write_private(const std::filesystem::path& path, const std::string& text) {
-  const std::string aside = path.string() + fmt::format(".{}", ::getpid());
-  const os::Fd file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) return fail(os::system_error("cannot write " + aside));
-  const bool written = ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (!written || ::fsync(file.get()) != 0 || ::rename(aside.c_str(), path.c_str()) != 0) {
-    const Error error = os::system_error("cannot write " + path.string());
-    ::unlink(aside.c_str());
-    return fail(error);
-  }
-  return {};
 }
 
 }  // namespace
@@ -85,7 +73,7 @@ Result<std::string> blocking_token(const std::filesystem::path& file, const doma
     STINT_CHECK(
         agent::blocking_note_own(repository->state, agent::OwnFile::token, *repository->checkout.project.common_dir));
   }
-  STINT_CHECK(blocking_write_private(file, token + "\n"));
+  STINT_CHECK(os::blocking_write_private(file, token + "\n"));
   return token;
 }
 
@@ -122,6 +110,7 @@ void announce(const std::string& url, const std::string& token, const project::S
                  cli::printable(snapshot.checkout.project.root.string()), url);
   cli::print_out("  store  {}\n", cli::printable(store));
   if (!token.empty()) cli::print_out("  token  {}\n", token);
+  cli::print_out("  page   {}\n", cli::dashboard_address(url, token));
   for (const domain::Agent& agent : snapshot.catalogue.agents) {
     const auto& refused = snapshot.registry.at(agent.name).refused;
     if (refused) cli::print_out("  {} can't run: {}\n", agent.name, cli::printable(refused->describe()));
@@ -133,7 +122,7 @@ void announce(const std::string& url, const std::string& token, const project::S
     cli::print_out("  There is no agent yet: `{}stint init` writes some, then `kill -HUP {}` loads them.\n",
                    snapshot.checkout.project.is_repository() ? "" : "git init && ", ::getpid());
   }
-  cli::print_out("  try    stint submit AGENT …   stint ls   stint top   (Ctrl-C drains)\n");
+  cli::print_out("  try    stint submit AGENT …   stint ls   stint top   stint open   (Ctrl-C drains)\n");
   cli::flush_out();
 }
 

@@ -2,6 +2,7 @@
 
 #include "agent/trust.hpp"
 #include "app/daemon.hpp"
+#include "cli/open.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
 #include "cli/run_display.hpp"
@@ -272,6 +273,7 @@ int DemoFleetCommand::run(const domain::System& system) {
               "memory", *token);
   if (const auto listening = daemon.listen(*where, {}); !listening) return cli::complain(listening.error());
   cli::print_out("Serving 2 demo agents on {}\n", daemon.url());
+  cli::print_out("  open in a browser          {}\n", cli::dashboard_address(daemon.url(), *token));
   cli::print_out("  try, in another terminal   STINT_URL={} STINT_TOKEN={} {} top\n", daemon.url(), *token,
                  std::filesystem::read_symlink("/proc/self/exe").string());
   cli::flush_out();

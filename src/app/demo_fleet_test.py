@@ -29,7 +29,9 @@ class DemoFleet(unittest.TestCase):
         self.addCleanup(demo.stdout.close)
         self.addCleanup(demo.stderr.close)
         demo.stdout.readline()
+        page = demo.stdout.readline()
         url, token = re.search(r"STINT_URL=(\S+) STINT_TOKEN=(\S+) /\S+/stint top", demo.stdout.readline()).groups()
+        self.assertEqual(page.split()[-1], f"{url}/#token={token}")
         time.sleep(1.5)
         request = urllib.request.Request(url + "/v1/runs", headers={"Authorization": "Bearer " + token})
         with urllib.request.urlopen(request) as answer:
@@ -45,7 +47,7 @@ class DemoFleet(unittest.TestCase):
             demo = subprocess.Popen([STINT, "demo", "fleet", "--runs", "5000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                     env=os.environ | {"TMPDIR": base})
             self.addCleanup(demo.kill)
-            for _ in range(3):  # the third line: a run was submitted
+            for _ in range(4):  # the fourth line: a run was submitted
                 demo.stdout.readline()
             for agents in pathlib.Path(base).glob("stint-demo-*/.stint/agents"):
                 shutil.rmtree(agents)

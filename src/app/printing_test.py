@@ -36,6 +36,7 @@ WORDS = {
     "resume": [["resume"]],
     "status": [["status"], ["status", "--json"]],
     "top": [["top"]],
+    "open": [["open", "--print"]],
     "scale": [["scale", "3"]],
     "drain": [["drain"]],
     "serve": [["serve", "--listen", "127.0.0.1:0"]],

@@ -26,6 +26,7 @@ constexpr std::array kPlaces = {
     Place{"pause", "NAME", Kind::agent},  Place{"resume", "NAME", Kind::agent},  Place{"show", "ID", Kind::run},
     Place{"why", "ID", Kind::run},        Place{"logs", "ID", Kind::run},        Place{"cancel", "ID", Kind::run},
     Place{"retry", "ID", Kind::run},      Place{"resolve", "ID", Kind::run},     Place{"answer", "ID", Kind::run},
+    Place{"open", "ID", Kind::run},
 };
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }

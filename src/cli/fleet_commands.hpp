@@ -4,6 +4,7 @@
 #include "cli/cancel.hpp"
 #include "cli/logs.hpp"
 #include "cli/ls.hpp"
+#include "cli/open.hpp"
 #include "cli/pause.hpp"
 #include "cli/scale.hpp"
 #include "cli/settle.hpp"
@@ -37,6 +38,7 @@ class FleetCommands {
   ResumeCommand resume_;
   StatusCommand status_;
   TopCommand top_;
+  OpenCommand open_;
   ScaleCommand scale_;
   DrainCommand drain_;
 };

@@ -1,6 +1,7 @@
 #include "http/api.hpp"
 
 #include "http/api_route.hpp"
+#include "http/assets.hpp"
 
 #include <algorithm>
 
@@ -38,6 +39,7 @@ Task<Response> Api::answer(const Request& request, Exchange& exchange) {
   if (const std::string_view twice = given_twice(request); !twice.empty()) {
     return at_once(problem_response(422, fmt::format("the parameter '{}' was sent twice: send it once", shown(twice))));
   }
+  if (auto asset = asset_response(request)) return at_once(std::move(*asset));
   const Found found = find(request);
   if (found.route != nullptr) {
     if (const Result<> known = found.route->check_known(request); !known) return at_once(problem(known.error()));

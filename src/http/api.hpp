@@ -27,7 +27,7 @@ class Api final : public Handler {
   Api(fleet::Fleet& fleet, ApiOptions options) : fleet_(fleet), options_(std::move(options)) {}
 
   [[nodiscard]] Task<Response> answer(const Request& request, Exchange& exchange) override;
-  /// Probes need no token: they reveal only that a daemon is there.
+  /// Probes and the files of the dashboard need no token: they reveal only that a daemon is there.
   [[nodiscard]] static bool is_open(const Request& request);
 
  private:

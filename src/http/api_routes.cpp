@@ -1,4 +1,5 @@
 #include "http/api_route.hpp"
+#include "http/assets.hpp"
 
 #include <algorithm>
 
@@ -51,10 +52,11 @@ const std::vector<const Api::Route*>& Api::table(std::size_t parts) {
   return by_parts[std::min(parts, by_parts.size() - 1)];
 }
 
-/// A probe with a body needs a token: it would be a way to fill memory without one.
+/// Probes, and the files of the dashboard: they hold no data. A probe with a body needs a token: it would be a way to
+/// fill memory without one.
 bool Api::is_open(const Request& request) {
   if (request.has_body || (request.method != "GET" && request.method != "HEAD")) return false;
-  return request.path() == "/healthz" || request.path() == "/readyz";
+  return request.path() == "/healthz" || request.path() == "/readyz" || wants_asset(request);
 }
 
 Api::Found Api::find(const Request& request) {

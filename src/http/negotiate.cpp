@@ -11,7 +11,7 @@ namespace {
 using net::equal_nocase;
 using net::trimmed;
 
-constexpr std::string_view kStream = "text/event-stream", kJsonType = "application/json";
+constexpr std::string_view kStream = "text/event-stream", kJsonType = "application/json", kHtml = "text/html";
 
 /// The text up to the separator; `text` keeps what follows it.
 std::string_view take_until(std::string_view& text, char separator) {
@@ -39,11 +39,11 @@ int quality(std::string_view parameters) {
   return 1000;
 }
 
-/// Nothing: no `Accept` header names that type.
-std::optional<int> wanted(const net::Request& request, std::string_view type) {
+/// Nothing: no header of that name lists the value.
+std::optional<int> wanted(const net::Request& request, std::string_view type, std::string_view name = "accept") {
   std::optional<int> found;
   for (const net::Field& header : request.headers) {
-    if (!equal_nocase(header.name, "accept")) continue;
+    if (!equal_nocase(header.name, name)) continue;
     std::string_view rest = header.value;
     while (!rest.empty()) {
       std::string_view range = take_until(rest, ',');
@@ -58,6 +58,14 @@ std::optional<int> wanted(const net::Request& request, std::string_view type) {
 bool accepts_stream(const net::Request& request) {
   const int stream = wanted(request, kStream).value_or(0);
   return stream > 0 && stream >= wanted(request, kJsonType).value_or(0);
+}
+
+bool accepts_html(const net::Request& request) { return wanted(request, kHtml).value_or(0) > 0; }
+
+bool accepts_gzip(const net::Request& request) {
+  constexpr std::string_view kHeader = "accept-encoding";
+  const auto named = wanted(request, "gzip", kHeader);
+  return (named ? *named : wanted(request, "*", kHeader).value_or(0)) > 0;
 }
 
 bool sends_json(const net::Request& request) {

@@ -19,11 +19,11 @@ END_STATES = {"succeeded", "failed", "cancelled", "expired"}
 class Daemon:
     """One `stint serve`, and its client."""
 
-    def __init__(self, bench, project, *words, env=None, namespace=None, before=()):
+    def __init__(self, bench, project, *words, env=None, namespace=None, before=(), listen="127.0.0.1:0"):
         self.namespace = namespace
         if namespace:
             before = ["nsenter", f"--net=/run/netns/{namespace}", *before]
-        self.process = subprocess.Popen([*before, STINT, "serve", "--listen", "127.0.0.1:0", "--json", *words], cwd=project,
+        self.process = subprocess.Popen([*before, STINT, "serve", "--listen", listen, "--json", *words], cwd=project,
                                         env={**bench.env, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if not line:

@@ -24,7 +24,7 @@ packages() {
     current == group {
       name = $1
       for (i = 2; i <= NF; i++) if (index($i, suite) == 1) name = substr($i, length(suite) + 1)
-      print name
+      if (name != "-") print name
     }
     END { exit !found }
   ' "$root/tools/debian-packages.txt" || die "tools/debian-packages.txt has no group '$1'"

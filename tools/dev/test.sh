@@ -149,7 +149,7 @@ cmd_test() {
     shift
   done
   [ -z "$extent" ] || [ -z "$preset$filter$repeat$list" ] || usage "test: $extent can't be combined with other options"
-  setup program build test
+  setup program build test browser
   setup_preset "$preset"
   [ -z "$extent" ] || setup instrument ports
   [ -z "$extent" ] || export TESTS_FROM_REGISTRIES=1 # tests may install packages from registries

@@ -1,0 +1,72 @@
+"""A server that delivers the dashboard's files and gives the answers of the API that a test writes down: for states that a real daemon
+reaches rarely."""
+import http.server
+import json
+import pathlib
+import threading
+
+DIST = pathlib.Path(__file__).resolve().parents[2] / "web/dist"
+TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+RUN = "aaaaaaaaaaaa"
+
+
+def status(**counts):
+    zero = {state: 0 for state in ("queued", "running", "parked", "in_doubt", "succeeded", "failed", "cancelled", "expired")}
+    return {"phase": "serving", "version": "0", "store": "scripted", "runs": zero | counts, "ready": 0, "nodes": 1, "queue_capacity": 200,
+            "limits": [], "cost_micros_today": 0, "tokens_today": 0, "pool": None}
+
+
+def run(state, **more):
+    usage = {name: 0 for name in ("fresh_in", "cache_read", "cache_write", "out", "reasoning", "tokens", "cost_micros")} | {"estimated": False}
+    return {"id": RUN, "agent": "writer", "state": state, "title": "a title", "attempt": 0, "created_at": 1_000_000, "started_at": None,
+            "finished_at": None, "usage": usage, "on_crash": "rerun", "fence": 0, "seq": 1, "args": {}} | more
+
+
+class Server:
+    """`answers`: a path without its query → (status, JSON)."""
+
+    def __init__(self):
+        self.answers = {"/v1/status": (200, status()), "/v1/limits": (200, {"limits": []}), "/v1/runs": (200, {"runs": [], "next": None}),
+                        "/v1/agents": (200, {"agents": []})}
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def set_run(self, state, reasons):
+        self.answers[f"/v1/runs/{RUN}"] = (200, run(state))
+        self.answers[f"/v1/runs/{RUN}/why"] = (200, {"id": RUN, "state": state, "reasons": reasons})
+        self.answers[f"/v1/runs/{RUN}/events"] = (200, {"events": [], "next": "0"})
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join(5)
+
+    def handler(self):
+        answers = self.answers
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):  # noqa: N802  the name that the library calls
+                path = self.path.partition("?")[0]
+                file = DIST / ("index.html" if path == "/" else path.removeprefix("/assets/"))
+                if path == "/" or path.startswith("/assets/"):
+                    return self.send(200, TYPES[file.suffix], file.read_bytes())
+                code, body = answers.get(path, (404, None))
+                if body is None:
+                    body = {"type": "about:blank", "title": "Failed", "status": code, "detail": f"{path} is not scripted"}
+                return self.send(code, "application/json" if code < 400 else "application/problem+json", json.dumps(body).encode())
+
+            def send(self, code, kind, data):
+                self.send_response(code)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_):
+                pass
+
+        return Handler

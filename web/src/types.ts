@@ -1,0 +1,32 @@
+// Names of the API's types, as src/http/openapi.json defines them.
+import type { components } from "./api.gen.ts";
+
+type Schemas = components["schemas"];
+export type Agent = Schemas["Agent"];
+export type Event = Schemas["Event"];
+export type Limit = Schemas["Limit"];
+export type LimitEntry = Schemas["LimitEntry"];
+export type OutputSlice = Schemas["OutputSlice"];
+export type Pool = Schemas["Pool"];
+export type Receipt = Schemas["Receipt"];
+export type Run = Schemas["Run"];
+export type RunSummary = Schemas["RunSummary"];
+export type Runs = Schemas["Runs"];
+export type Shortage = Schemas["Shortage"];
+export type State = Schemas["State"];
+export type Status = Schemas["Status"];
+export type Submitted = Schemas["Submitted"];
+export type Usage = Schemas["Usage"];
+export type WaitReason = Schemas["WaitReason"];
+export type Why = Schemas["Why"];
+export type Worker = Schemas["Worker"];
+
+export const kStates: State[] = ["queued", "running", "parked", "in_doubt", "succeeded", "failed", "cancelled", "expired"];
+
+export function isEnded(state: State): boolean {
+  return state === "succeeded" || state === "failed" || state === "cancelled" || state === "expired";
+}
+
+/** A value from the server. A part of a page can't show it without saying what it shows while there is none. */
+export type Loaded<T> = { kind: "loading" } | { kind: "failed"; why: string } | { kind: "ok"; value: T };
+export const kLoading = { kind: "loading" } as const;

@@ -69,15 +69,10 @@ LineWatch::Listing LineWatch::list() const {
 /// Spares the listing of a long line in which nothing happened. A task that returns units and takes others in the same
 /// step changes the holders only; while a grant is in flight, its delivery does.
 bool LineWatch::is_unchanged() const {
-  if (semaphore_ == nullptr || !gone_.empty() || hidden_ != 0) return false;
+  if (semaphore_ == nullptr || !gone_.empty() || flies_) return false;
   if (semaphore_->waiting() != last_.line.size() || semaphore_->available() != available_) return false;
   if (semaphore_->capacity() != last_.capacity || semaphore_->closed() != last_.closed) return false;
   return holders_of(*semaphore_) == last_.holders;
-}
-
-std::uint32_t LineWatch::gone_units() const {
-  return std::accumulate(gone_.begin(), gone_.end(), 0U,
-                         [](std::uint32_t sum, const Gone& gone) { return sum + gone.entry.units; });
 }
 
 void LineWatch::look(bool quiet, const Emit& emit) {
@@ -95,7 +90,7 @@ void LineWatch::look(bool quiet, const Emit& emit) {
     if (!has(now.line, each.task)) vanished.push_back(each);
   }
   if (mutex_ != nullptr) {
-    judge_mutex(std::move(vanished), now, emit);
+    judge_mutex(vanished, now, emit);
   } else {
     judge(std::move(vanished), now, emit);
   }
@@ -108,62 +103,53 @@ void LineWatch::look(bool quiet, const Emit& emit) {
     if (!has(last_.line, each.task)) emit(EventKind::waits, each.task, each.units);
   }
   if (quiet) {
-    for (const Gone& gone : gone_) emit(EventKind::left, gone.entry.task, gone.entry.units);
+    for (const Entry& each : gone_) emit(EventKind::left, each.task, each.units);
     gone_.clear();
   }
-  const bool sure = std::ranges::all_of(gone_, &Gone::granted);
-  hidden_ = sure ? now.flying.value_or(0) - std::min(now.flying.value_or(0), gone_units()) : hidden_;
-  if (quiet) hidden_ = 0;
+  flies_ = now.flying.value_or(0) != 0;
   last_ = std::move(now);
   if (semaphore_ != nullptr) available_ = semaphore_->available();
 }
 
 /// Tasks that left the line earlier: one that holds units now was granted them, one that waits again had given up.
 void LineWatch::settle_gone(const Listing& now, const Emit& emit) {
-  std::erase_if(gone_, [&](const Gone& gone) {
-    const std::string& task = gone.entry.task;
-    if (units_of(now.holders, task) > units_of(last_.holders, task)) return true;
-    if (!has(now.line, task)) return false;
-    emit(EventKind::left, task, gone.entry.units);
+  std::erase_if(gone_, [&](const Entry& gone) {
+    if (units_of(now.holders, gone.task) > units_of(last_.holders, gone.task)) return true;
+    if (!has(now.line, gone.task)) return false;
+    emit(EventKind::left, gone.task, gone.units);
     return true;
   });
 }
 
 /// A waiter that gives up may let others pass that it held up: then one left, and the others were granted their units.
+/// The one is found by its units: it needed more than were free, so no grant is as large. If other grants were in
+/// flight before, one of them may have been returned to one that vanished now: that shows at the end of the moment.
 void LineWatch::judge(std::vector<Entry> vanished, const Listing& now, const Emit& emit) {
-  if (vanished.empty()) return;
-  std::uint32_t delivered = 0;  // those that vanished and hold units in the same step
   std::erase_if(vanished, [&](const Entry& each) {
-    const bool holds = units_of(now.holders, each.task) > units_of(last_.holders, each.task);
-    if (holds) delivered += each.units;
-    return holds;
+    return units_of(now.holders, each.task) > units_of(last_.holders, each.task);
   });
-  const bool none_before = gone_.empty() && hidden_ == 0;
-  const std::uint32_t known = gone_units() + hidden_;
-  const std::uint32_t granted = *now.flying - std::min(*now.flying, known);
-  const std::uint32_t given_up = total(vanished) - std::min(total(vanished), granted);
+  const bool sure = gone_.empty() && !flies_;
+  const std::uint32_t given_up = total(vanished) - std::min(total(vanished), *now.flying);
   const auto leaver = std::ranges::find(vanished, given_up, &Entry::units);
-  for (const Entry& each : vanished) {
-    if (now.closed || (none_before && (granted == 0 || (leaver != vanished.end() && &each == &*leaver)))) {
-      emit(EventKind::left, each.task, each.units);
+  for (auto each = vanished.begin(); each != vanished.end(); ++each) {
+    if (now.closed || (sure && (*now.flying == 0 || each == leaver))) {
+      emit(EventKind::left, each->task, each->units);
     } else {
-      const bool sure = given_up == 0 || (none_before && leaver != vanished.end());
-      gone_.push_back({each, sure});
+      gone_.push_back(*each);
     }
   }
 }
 
 /// A mutex does not show a grant in flight.
-void LineWatch::judge_mutex(std::vector<Entry> vanished, const Listing& now, const Emit& emit) {
-  std::erase_if(vanished, [&](const Entry& each) { return has(now.holders, each.task); });
+void LineWatch::judge_mutex(const std::vector<Entry>& vanished, const Listing& now, const Emit& emit) {
   const bool same_holder =
       !now.holders.empty() && !last_.holders.empty() && now.holders.front().task == last_.holders.front().task;
-  const bool handed_over = !last_.holders.empty() && now.holders.empty() && vanished.size() == 1 && gone_.empty();
   for (const Entry& each : vanished) {
+    if (has(now.holders, each.task)) continue;
     if (now.closed || same_holder) {
       emit(EventKind::left, each.task, each.units);
     } else {
-      gone_.push_back({each, handed_over});
+      gone_.push_back(each);
     }
   }
 }

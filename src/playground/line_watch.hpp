@@ -38,24 +38,17 @@ class LineWatch {
   void look(bool quiet, const Emit& emit);
 
  private:
-  /// A task that left the line.
-  struct Gone {
-    Entry entry;
-    bool granted = false;  // sure; else it is not known yet whether it gave up
-  };
-
   [[nodiscard]] bool is_unchanged() const;
   [[nodiscard]] Listing list() const;
   void settle_gone(const Listing& now, const Emit& emit);
   void judge(std::vector<Entry> vanished, const Listing& now, const Emit& emit);
-  void judge_mutex(std::vector<Entry> vanished, const Listing& now, const Emit& emit);
-  [[nodiscard]] std::uint32_t gone_units() const;
+  void judge_mutex(const std::vector<Entry>& vanished, const Listing& now, const Emit& emit);
 
   const Semaphore* semaphore_ = nullptr;
   const Mutex* mutex_ = nullptr;
   Listing last_;
-  std::vector<Gone> gone_;
-  std::uint32_t hidden_ = 0;  // units in flight of tasks that were never seen in the line
+  std::vector<Entry> gone_;  // left the line; whether they were granted their units is not known yet
+  bool flies_ = false;       // a grant was in flight at the last look
   std::int64_t available_ = 0;
 };
 

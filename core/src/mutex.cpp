@@ -189,6 +189,11 @@ void Mutex::close() noexcept {
   }
 }
 
+bool Mutex::closed() const noexcept {
+  const auto guard = Owners::lock();
+  return closed_;
+}
+
 std::size_t Mutex::waiting() const noexcept {
   const auto guard = Owners::lock();
   return waiting_;

@@ -294,8 +294,10 @@ TEST_F(MutexTest, a_free_mutex_is_granted_after_the_deadline) {
 TEST_F(MutexTest, close_fails_all_waiters_and_keeps_the_holder) {
   start(locks("holder"));
   for (int i = 0; i < 40; ++i) start(locks("waiter"));
+  EXPECT_FALSE(mutex.closed());
   mutex.close();
   mutex.close();
+  EXPECT_TRUE(mutex.closed());
   sim.run_ready();
   EXPECT_EQ(log.size(), 41u);
   EXPECT_EQ(log.back(), "waiter closed");

@@ -2,8 +2,9 @@
 
 namespace stint::detail {
 
-ObjectPoolBase::ObjectPoolBase(std::string name, std::uint32_t max_size, std::size_t max_idle)
-    : semaphore_(std::move(name), std::int64_t{max_size}), max_idle_(max_idle) {
+ObjectPoolBase::ObjectPoolBase(std::string name, std::uint32_t max_size, std::size_t max_idle,
+                               const SemaphoreOptions& options)
+    : semaphore_(std::move(name), std::int64_t{max_size}, options), max_idle_(max_idle) {
   STINT_ASSERT(max_size > 0 && "max_size must be at least 1");
 }
 

@@ -148,6 +148,29 @@ TEST_F(ObjectPoolTest, borrowers_wait_in_line_and_get_returned_objects) {
   sim.run_ready();
   EXPECT_EQ(log, (Log{"a1", "b1"}));
 }
+TEST_F(ObjectPoolTest, borrowers_have_a_label_and_a_priority) {
+  Pool::Options options = of_size(1);
+  options.track_holders = true;
+  options.clock = &sim;
+  pool.emplace("connections", maker(), std::move(options));
+  const auto as = [this](std::string caller, int priority) -> Task<> {
+    auto lease = co_await pool->borrow({.priority = priority, .label = caller});
+    if (lease) leases.push_back(std::move(*lease));
+  };
+  sim.advance(1s);
+  for (const auto& [caller, priority] : {std::pair("a", 0), std::pair("b", 0), std::pair("c", 3)}) {
+    start(as(caller, priority));
+  }
+  ASSERT_EQ(pool->places().holders().size(), 1u);
+  EXPECT_EQ(pool->places().holders()[0].label, "a");
+  EXPECT_EQ(pool->places().holders()[0].since, TimePoint(1s));
+  ASSERT_EQ(pool->places().waiters().size(), 2u);
+  EXPECT_EQ(pool->places().waiters()[0].label, "c");
+  EXPECT_EQ(pool->places().waiters()[1].label, "b");
+  leases.clear();
+  sim.run_ready();
+  EXPECT_EQ(pool->places().holders()[0].label, "c");
+}
 TEST_F(ObjectPoolTest, keeps_at_most_max_idle_objects) {
   Pool::Options options = of_size(3);
   options.max_idle = 1;

@@ -17,6 +17,18 @@ struct TaskTest : testing::Test {
   RootScope scope{sim};
 };
 
+TEST_F(TaskTest, a_simulator_knows_what_is_left_to_do) {
+  EXPECT_TRUE(sim.is_idle());
+  scope.spawn(awaited(sleep_for(std::chrono::seconds(1))));
+  EXPECT_TRUE(sim.is_ready());
+  sim.run_ready();
+  EXPECT_FALSE(sim.is_ready());
+  EXPECT_FALSE(sim.is_idle()) << "a timer is armed";
+  settle();
+  EXPECT_TRUE(sim.is_idle());
+  EXPECT_FALSE(sim.step());
+}
+
 TEST_F(TaskTest, is_lazy) {
   bool ran = false;
   {

@@ -24,6 +24,7 @@ WORDS = {
     "agent": "agent files",
     "os": "system calls",
     "net": "requests we make",
+    "playground": "semaphores, to learn",
     "project": "what a checkout says",
     "queue": "which run next",
     "limit": "may it run now",

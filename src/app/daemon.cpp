@@ -10,6 +10,7 @@
 
 #include <charconv>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <unistd.h>
 
@@ -25,6 +26,12 @@ constexpr Duration kLook = 1s;
 constexpr Duration kFilesLook = 3s;      // each look wakes a thread of the pool and the reactor
 constexpr Duration kPruneEvery = 10min;  // an idle store is written to this often
 constexpr Duration kLastWordsMax = 1s, kLastWordsLook = 5ms;
+
+Duration thread_processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 /// Agents whose file sets a memory limit that this host can't enforce.
 std::string blocking_find_unbounded(const project::Snapshot& snapshot) {
@@ -160,6 +167,10 @@ Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
   api.default_agent = [this] { return snapshot_->checkout.settings.default_agent; };
   api.run_of_token = [this](std::string_view given) { return run_tokens_.run_of(given); };
   api.server = [this] { return server_ ? &server_->stats() : nullptr; };
+  api.playground = {.pool = &playground_,
+                    .elapsed = [this] { return system_.elapsed_now(); },
+                    .processor_time = thread_processor_time,
+                    .random = system_.random};
   api_ = std::make_unique<http::Api>(node_->fleet(), std::move(api));
   http::ServerOptions options;
   options.address = where.address;

@@ -72,8 +72,9 @@ class Daemon {
   const cli::Environment environment_;
   const bool cluster_;
   domain::Log& log_;
-  BlockingPool files_{"files", 2};  // reads the project and the limits of this host
-  Mutex reloading_{"reload"};       // one reload at a time: after a signal, or because files have changed
+  BlockingPool files_{"files", 2};            // reads the project and the limits of this host
+  BlockingPool playground_{"playground", 1};  // replays sandboxes: one core at most, and never a wait for files
+  Mutex reloading_{"reload"};                 // one reload at a time: after a signal, or because files have changed
   std::shared_ptr<const project::Snapshot> snapshot_;  // shared with runs that began under it
   asio::signal_set signals_;
   RunTokens run_tokens_;

@@ -6,13 +6,25 @@
 #include "fleet/fleet.hpp"
 #include "http/handler.hpp"
 #include "http/server.hpp"
+#include "playground/sandboxes.hpp"
+#include "stint/offload.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace stint::http {
+
+/// What the playground needs: a thread for its replays, and clocks.
+struct PlaygroundOptions {
+  BlockingPool* pool = nullptr;  ///< null: there is no playground
+  std::function<Duration()> elapsed{};
+  /// Of the calling thread; bounds a replay. Empty: no bound.
+  std::function<Duration()> processor_time{};
+  std::function<std::uint64_t()> random{};  ///< for ids
+};
 
 struct ApiOptions {
   std::function<std::string()> default_agent;  ///< for the short form, /api/agent/run
@@ -20,6 +32,7 @@ struct ApiOptions {
   /// may read the run itself and its descendants, and cancel the descendants; nothing else.
   std::function<std::string(std::string_view token)> run_of_token;
   std::function<const ServerStats*()> server;  ///< for the metrics
+  PlaygroundOptions playground{};
 };
 
 class Api final : public Handler {
@@ -64,7 +77,19 @@ class Api final : public Handler {
   Task<Response> describe(Call call);
   Task<Response> short_run(Call call);
   Task<Response> front(Call call);
+  Task<Response> list_presets(Call call);
+  Task<Response> open_sandbox(Call call);
+  Task<Response> show_sandbox(Call call);
+  Task<Response> remove_sandbox(Call call);
+  Task<Response> act(Call call);
+  Task<Response> step(Call call);
+  Task<Response> step_back(Call call);
+  Task<Response> play(Call call);
 
+  /// Changes a sandbox, or only looks at it. Runs on a thread of the playground's pool.
+  using Change = std::function<Result<playground::Played>(playground::Sandbox, const playground::Patience&)>;
+  Task<Response> change_sandbox(std::string id, Change change);
+  Task<Result<playground::Played>> replay(playground::Sandboxes::Handle sandbox, Change change);
   Task<Response> answer_run(const Route& route, Call call);
   Task<std::optional<Response>> refuse_run(const Route& route, const Call& call);
   Task<Result<bool>> is_below(std::string id, const std::string& ancestor);
@@ -77,11 +102,13 @@ class Api final : public Handler {
 
   fleet::Fleet& fleet_;
   ApiOptions options_;
+  playground::Sandboxes sandboxes_;
 };
 
 /// The OpenAPI document.
 [[nodiscard]] std::string_view openapi_text() noexcept;
 /// Metrics in the Prometheus text format.
-[[nodiscard]] std::string metrics_text(const engine::FleetStatus& status, const ServerStats* server);
+[[nodiscard]] std::string metrics_text(const engine::FleetStatus& status, const ServerStats* server,
+                                       std::optional<std::size_t> sandboxes = {});
 
 }  // namespace stint::http

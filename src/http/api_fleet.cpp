@@ -102,7 +102,10 @@ Task<Response> Api::metrics(Call) {
   if (!status) co_return problem(status.error());
   Response response;
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  response.body = metrics_text(*status, options_.server ? options_.server() : nullptr);
+  const PlaygroundOptions& playground = options_.playground;
+  const auto sandboxes =
+      playground.pool != nullptr ? std::optional(sandboxes_.count(playground.elapsed())) : std::nullopt;
+  response.body = metrics_text(*status, options_.server ? options_.server() : nullptr, sandboxes);
   co_return response;
 }
 

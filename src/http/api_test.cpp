@@ -2,9 +2,7 @@
 #include "http/api.hpp"
 
 #include "domain/driver_descriptor.hpp"
-#include "net/request_reader.hpp"
-#include "stint/notification.hpp"
-#include "stint/testing.hpp"
+#include "http/api_test_support.hpp"
 
 #include <boost/json.hpp>
 #include <gtest/gtest.h>
@@ -15,99 +13,11 @@
 namespace stint::http {
 namespace {
 
-using engine::Submission;
-using engine::Submitted;
-using net::RequestReader;
-
-/// Fails every call, and records the run or limit it was called with.
-class NoFleet final : public fleet::Fleet {
- public:
-  std::string asked;
-  bool empty = false;  ///< it answers: it has no agents and no limits, and refuses runs and names as invalid
-
-  Task<Result<std::vector<Result<Submitted>>>> submit(std::vector<Submission>) override {
-    if (!empty) co_return fail(Errc::failed, "no fleet");
-    std::vector<Result<Submitted>> answers;
-    answers.push_back(fail(Errc::invalid, "no such agent"));
-    co_return answers;
-  }
-  Task<Result<std::optional<engine::RunView>>> find(std::string id) override { return no(std::move(id)); }
-  Task<Result<std::vector<engine::RunView>>> list(store::Filter) override { return no(); }
-  Task<Result<std::vector<store::Event>>> events(std::string, std::int64_t, std::uint32_t) override { return no(); }
-  Task<Result<store::FeedPage>> feed(std::string, std::uint32_t) override { return no(); }
-  Task<Result<store::Output>> output(std::string) override { return no(); }
-  Task<Result<engine::WhyView>> why(std::string) override { return no(); }
-  Task<std::uint64_t> changed(std::string, std::uint64_t, Duration) override { co_return 0; }
-  Task<Result<engine::Receipt>> cancel(std::string) override { return no(); }
-  Task<Result<Submitted>> retry(std::string) override { return no(); }
-  Task<Result<domain::RunState>> resolve(std::string, domain::Resolution) override { return no(); }
-  Task<Result<>> answer(std::string) override { return no(); }
-  Task<Result<std::vector<engine::AgentView>>> agents() override {
-    if (empty) co_return std::vector<engine::AgentView>();
-    co_return fail(Errc::failed, "no fleet");
-  }
-  Task<Result<std::vector<engine::LimitView>>> limits() override {
-    if (empty) co_return std::vector<engine::LimitView>();
-    co_return fail(Errc::failed, "no fleet");
-  }
-  Task<Result<>> resize_limit(std::string name, std::uint32_t) override { return no(std::move(name)); }
-  Task<Result<>> pause(std::string name, std::optional<Duration>) override { return no(std::move(name)); }
-  Task<Result<std::uint64_t>> resume(std::string name) override {
-    asked = std::move(name);
-    co_return fail(empty ? Errc::invalid : Errc::failed, "no fleet");
-  }
-  Task<Result<engine::FleetStatus>> status() override { return no(); }
-  Task<Result<engine::FleetHealth>> health() override { return no(); }
-  engine::Phase phase() const override { return engine::Phase::serving; }
-  Task<Result<engine::FleetHealth>> scale(engine::ScaleRequest) override { return no(); }
-  Task<Result<>> drain(engine::DrainRequest) override { return no(); }
-
- private:
-  struct No {
-    template <class T>
-    operator Task<Result<T>>() const {  // NOLINT: stands for any of them
-      return failed<T>();
-    }
-    template <class T>
-    static Task<Result<T>> failed() {
-      co_return fail(Errc::failed, "no fleet");
-    }
-  };
-  No no(std::string about = {}) {
-    asked = std::move(about);
-    return {};
-  }
-};
-
-class NoExchange final : public Exchange {
- public:
-  Task<Response> stream(StreamHead, Task<>) override { co_return Response(); }
-  Task<Result<>> send(std::string) override { co_return fail(Errc::closed, "no client"); }
-  std::string peer() const override { return "no client"; }
-  bool draining() const noexcept override { return false; }
-  bool reserved() const noexcept override { return in_reserve; }
-  bool in_reserve = false;
-
- private:
-  Task<> departure() override { co_await departed_.wait(departed_.count()); }
-  Notification departed_;
-};
-
 struct Asking {
   Response ask(std::string_view method, std::string_view target, std::string_view header = "",
                std::string_view body = "") {
     Api api(fleet, options);
-    RequestReader reader{{}};
-    const std::string line = std::string(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: x\r\n");
-    reader.feed(line + std::string(header) + "\r\n");
-    if (!body.empty()) reader.feed(body);
-    EXPECT_EQ(reader.state(), RequestReader::State::done) << line;
-    Response response;
-    Simulator sim;
-    RootScope scope(sim);
-    scope.spawn(keep(api.answer(reader.request(), exchange), response));
-    sim.settle();
-    return response;
+    return ask_api(api, exchange, method, target, body, header);
   }
   std::string allowed(std::string_view method, std::string_view target) {
     const Response response = ask(method, target);
@@ -128,8 +38,6 @@ struct Asking {
     EXPECT_GT(routes.size(), 20U);
     return routes;
   }
-  static Task<> keep(Task<Response> answer, Response& out) { out = co_await std::move(answer); }
-
   NoFleet fleet;
   NoExchange exchange;
   ApiOptions options;
@@ -145,7 +53,7 @@ TEST(Api, every_route_matches_its_own_method_only) {
     const Response found = asking.ask(method, path);
     EXPECT_NE(found.status, 404U) << route;
     EXPECT_NE(found.status, 405U) << route;
-    const Response refused = asking.ask("DELETE", path);
+    const Response refused = asking.ask("PATCH", path);
     EXPECT_EQ(refused.status, 405U) << route;
     const Response longer = asking.ask(method, path == "/" ? "//" : path + "/");
     EXPECT_EQ(longer.status, 404U) << route;
@@ -207,7 +115,7 @@ TEST(Api, a_reserved_connection_gets_short_answers_only) {
 
 TEST(Api, only_a_probe_without_a_body_needs_no_token) {
   const auto is_open = [](const std::string& head) {
-    RequestReader reader{{}};
+    net::RequestReader reader{{}};
     reader.feed(head + "Host: x\r\n\r\n");
     return Api::is_open(reader.request());
   };

@@ -98,7 +98,8 @@ void add_server(Page& page, const ServerStats& server) {
 
 }  // namespace
 
-std::string metrics_text(const engine::FleetStatus& status, const ServerStats* server) {
+std::string metrics_text(const engine::FleetStatus& status, const ServerStats* server,
+                         std::optional<std::size_t> sandboxes) {
   Page page;
   page.family("stint_build_info", "gauge", "Always 1; the label has the version.");
   page.sample(1, "version", status.version);
@@ -122,6 +123,7 @@ std::string metrics_text(const engine::FleetStatus& status, const ServerStats* s
            status.settlements_stale);
   add_limits(page, status.limits);
   if (server != nullptr) add_server(page, *server);
+  if (sandboxes) page.one("stint_playground_sandboxes", "gauge", "Sandboxes of the playground.", *sandboxes);
   return page.take();
 }
 

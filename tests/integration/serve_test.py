@@ -296,11 +296,14 @@ class Api(daemon_support.Case):
         run = self.d.submit("quick")
         self.d.wait(run)
         doubt = self.d.submit("slow")
-        asked = {"get": {}, "post": {"/v1/runs": {"agent": "quick"}, "/v1/runs/{id}/resolve": {"as": "done"}}, "put": {"/v1/limits/{name}": {"capacity": 3}, "/v1/pool": {"workers": 2}}}
+        asked = {"get": {}, "post": {"/v1/runs": {"agent": "quick"}, "/v1/runs/{id}/resolve": {"as": "done"}}, "put": {"/v1/limits/{name}": {"capacity": 3}, "/v1/pool": {"workers": 2}}, "delete": {}}
+        asked["post"] |= {"/v1/playground": {"preset": "stranger-releases", "step": 20}, "/v1/playground/{sandbox}/act": {"do": "advance", "ms": 9000}}
         wait_for(lambda: self.d.run(doubt)["state"] == "running", 10, "one to run")
         for path, methods in sorted(document["paths"].items(), key=lambda each: "drain" in each[0]):
             for method, operation in methods.items():
                 target = path.replace("{id}", doubt if "cancel" in path else run).replace("{name}", "agent:quick")
+                if "{sandbox}" in path:
+                    target = target.replace("{sandbox}", self.d.ask("POST", "/v1/playground", asked["post"]["/v1/playground"])[1]["id"])
                 if path == "/api/agent/run":
                     target += "?session_id=s&query=x"
                 status, body, headers = self.d.ask(method.upper(), target, asked[method].get(path))
@@ -310,7 +313,11 @@ class Api(daemon_support.Case):
                     described = document["components"]["responses"][described["$ref"].rsplit("/", 1)[1]]
                 for name, header in described.get("headers", {}).items():
                     self.assertTrue(not header.get("required") or name in headers, (method, path, status, name))
+                if "{sandbox}" in path:
+                    self.assertLess(status, 300, (method, path, body))
                 kind = headers.get("Content-Type", "").split(";")[0]
+                if status == 204:
+                    continue
                 self.assertIn(kind, described["content"], (method, path, status, body))
                 problems = list(mismatches(body, described["content"][kind]["schema"], schemas))
                 self.assertEqual(problems, [], (method, path, status, body))

@@ -8,7 +8,7 @@ from tidy_rules.tree import rule
 LAYERS = [
     {"core"},
     {"domain"},  # the words of the domain: `agent` and `os` speak them too, so they stand one step higher
-    {"agent", "os", "net"},
+    {"agent", "os", "net", "playground"},  # the playground stands on the library alone
     {"project"},  # what a checkout says, as one snapshot
     {"queue", "limit", "driver", "store", "events"},  # the stages
     {"pool"},

@@ -167,6 +167,7 @@ class Mutex : public detail::Link<Mutex> {
   void close() noexcept;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] bool closed() const noexcept;
   [[nodiscard]] std::size_t waiting() const noexcept;
   /// Empty if the mutex is free, or granted to a waiter that has not resumed yet.
   [[nodiscard]] std::optional<Holder> holder() const;

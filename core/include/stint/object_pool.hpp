@@ -40,9 +40,11 @@ class ObjectPoolBase {
   [[nodiscard]] bool closed() const noexcept;
   [[nodiscard]] std::size_t max_size() const noexcept { return semaphore_.capacity(); }
   [[nodiscard]] const std::string& name() const noexcept { return semaphore_.name(); }
+  /// The places of the pool, to list their holders and the borrowers in line.
+  [[nodiscard]] const Semaphore& places() const noexcept { return semaphore_; }
 
  protected:
-  ObjectPoolBase(std::string name, std::uint32_t max_size, std::size_t max_idle);
+  ObjectPoolBase(std::string name, std::uint32_t max_size, std::size_t max_idle, const SemaphoreOptions& options);
   ~ObjectPoolBase() = default;
   [[nodiscard]] Counts counts(std::size_t idle) const noexcept;  // under the lock
   [[nodiscard]] Error closed_error() const;
@@ -56,6 +58,12 @@ class ObjectPoolBase {
 
 }  // namespace detail
 
+/// A request of a borrower: priority and label.
+struct BorrowOptions {
+  int priority = 0;             ///< Semaphore::kPriorityMin … kPriorityMax; higher goes first
+  std::string_view label = {};  ///< for listings; must live until the wait is over
+};
+
 template <class T>
 class ObjectPool final : public detail::ObjectPoolBase {
  public:
@@ -67,11 +75,13 @@ class ObjectPool final : public detail::ObjectPoolBase {
     std::size_t max_idle = std::numeric_limits<std::size_t>::max();  ///< bound on idle objects
     std::function<bool(T&)> is_good = nullptr;         ///< quick synchronous check before an idle object is leased
     std::function<Task<bool>(T&)> validate = nullptr;  ///< slower check after the quick one, such as a ping
+    bool track_holders = false;                        ///< list borrowers with label and age, by `places().holders()`
+    const Executor* clock = nullptr;                   ///< for their ages; null: the steady clock
   };
 
   /// `make` lives as long as the pool, so it may capture.
   ObjectPool(std::string name, Make make, Options options = Options())
-      : ObjectPoolBase(std::move(name), options.max_size, options.max_idle),
+      : ObjectPoolBase(std::move(name), options.max_size, options.max_idle, semaphore_options(options)),
         make_(std::move(make)),
         is_good_(std::move(options.is_good)),
         validate_(std::move(options.validate)) {}
@@ -79,7 +89,11 @@ class ObjectPool final : public detail::ObjectPoolBase {
 
   /// Waits for a place, then for a valid object. Fails with `closed`, or with the error of `make`; the place is then
   /// free again.
-  [[nodiscard]] Task<Result<Lease>> borrow();
+  [[nodiscard]] Task<Result<Lease>> borrow() { return borrow_after(semaphore_.acquire()); }
+  /// The same with a priority and a label.
+  [[nodiscard]] Task<Result<Lease>> borrow(const BorrowOptions& options) {
+    return borrow_after(semaphore_.acquire({.priority = options.priority, .label = options.label}));
+  }
   /// The same with a deadline for all of it, validation and creation included: then `Errc::timed_out`.
   [[nodiscard]] Task<Result<Lease>> borrow_until(TimePoint deadline) {
     co_return co_await with_deadline(Deadline(deadline), borrow());
@@ -93,6 +107,15 @@ class ObjectPool final : public detail::ObjectPoolBase {
 
  private:
   using Object = std::unique_ptr<T>;
+  static SemaphoreOptions semaphore_options(const Options& options) {
+    SemaphoreOptions of_places;
+    of_places.track_holders = options.track_holders;
+    of_places.clock = options.clock;
+    return of_places;
+  }
+  /// `Wait` is the wait for a place.
+  template <class Wait>
+  Task<Result<Lease>> borrow_after(Wait wait);
   Object take_idle() noexcept;
   void put_back(Object object) noexcept;
   void count(std::uint64_t& what) noexcept {
@@ -152,8 +175,9 @@ class [[nodiscard]] ObjectPool<T>::Lease {
 };
 
 template <class T>
-Task<Result<typename ObjectPool<T>::Lease>> ObjectPool<T>::borrow() {
-  STINT_CO_TRY(Permit permit, co_await semaphore_.acquire());
+template <class Wait>
+Task<Result<typename ObjectPool<T>::Lease>> ObjectPool<T>::borrow_after(Wait wait) {
+  STINT_CO_TRY(Permit permit, co_await wait);
   while (Object idle = take_idle()) {
     if (co_await is_fit(*idle)) {
       count(reused_);

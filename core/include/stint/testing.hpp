@@ -30,6 +30,18 @@ class Simulator final : public Executor {
   TimePoint now() const noexcept override { return now_; }
   std::mt19937_64& random() noexcept { return random_; }
 
+  /// True if something can run before the clock advances.
+  [[nodiscard]] bool is_ready() {
+    for (Runnable* runnable = local_head_; runnable != nullptr; runnable = runnable->next_queued) {
+      ready_.push_back(runnable);
+    }
+    local_head_ = nullptr;
+    local_tail_ = &local_head_;
+    return !ready_.empty();
+  }
+  /// True if nothing is left to do: `step` would return false.
+  [[nodiscard]] bool is_idle() { return !is_ready() && !next_timer(); }
+
   /// Runs one runnable or jumps the clock; false when nothing is left to do.
   bool step() {
     if (!is_ready()) {
@@ -77,14 +89,6 @@ class Simulator final : public Executor {
       ready_.push_back(&runnable);
     }
     return false;
-  }
-  bool is_ready() {
-    for (Runnable* runnable = local_head_; runnable != nullptr; runnable = runnable->next_queued) {
-      ready_.push_back(runnable);
-    }
-    local_head_ = nullptr;
-    local_tail_ = &local_head_;
-    return !ready_.empty();
   }
   void run_one() {
     if (order_ == Order::seeded) std::swap(ready_[random_() % ready_.size()], ready_.front());

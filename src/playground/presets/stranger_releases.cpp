@@ -1,0 +1,36 @@
+#include "playground/presets/lessons.hpp"
+
+namespace stint::playground::lesson {
+
+using namespace std::chrono_literals;
+
+// [show]
+struct Handles {
+  Permit permit;
+  MutexGuard guard;
+};
+
+static Task<Result<>> own(Semaphore& door, Mutex& lock, Handles& handles) {
+  STINT_CO_TRY(handles.permit, co_await door.acquire({.label = "owner"}));
+  STINT_CO_TRY(handles.guard, co_await lock.lock({.label = "owner"}));
+  co_await sleep_for(2s);
+  co_return co_await handles.guard.unlock();  // by its owner: granted
+}
+
+static Task<Result<>> meddle(Handles& handles) {
+  co_await sleep_for(1s);
+  handles.permit.release();                   // a semaphore counts; it has no owner
+  co_return co_await handles.guard.unlock();  // a mutex has one: denied
+}
+
+void stranger_releases(Stage& stage) {
+  Semaphore& door = stage.semaphore("door", 1);
+  Mutex& lock = stage.mutex("lock");
+  Handles handles;
+  stage.spawn("owner", own(door, lock, handles));
+  stage.spawn("stranger", meddle(handles));
+  stage.run();
+}
+// [/show]
+
+}  // namespace stint::playground::lesson

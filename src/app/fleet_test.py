@@ -134,7 +134,7 @@ class Fleet(Repository):
         shutil.rmtree(self.folder / ".stint")
         self.assertIn("`git init && stint init`", self.stint("agents"))
         serving = self.start("serve", "--listen", "127.0.0.1:0")
-        self.assertIn("`git init && stint init`", "".join(serving.stdout.readline() for _ in range(4)))
+        self.assertIn("`git init && stint init`", "".join(serving.stdout.readline() for _ in range(5)))
 
     def test_the_log_of_a_daemon_is_json_from_its_first_line(self):
         (self.folder / ".stint/agents/bad.md").write_text("---\ndescription: x\nmax_concurrency: two\n---\nx\n", encoding="utf-8")

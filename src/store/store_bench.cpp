@@ -198,7 +198,7 @@ class Bench {
       for (const auto& answer : get(store_->enqueue(std::move(runs)))) {
         if (!answer) args_.fail(answer.error().describe());
       }
-      if (node_ != 0) get(store_->beat(node_));
+      if (node_.value != 0) get(store_->beat(node_));
     }
   }
   Task<Result<>> complete(std::vector<store::Claim> claims) {

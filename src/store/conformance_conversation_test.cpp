@@ -99,10 +99,14 @@ TEST_P(StoreTest, a_conversation_has_a_bound) {
   Conversation conversation(world(), submit("a"));
   const NodeNumber node = enrol();
   const Claim claim = claim_one(node, "a");
-  EXPECT_TRUE(*conversation.put(node, claim, 0, std::string(kConversationMax - 1, 'x')));
-  EXPECT_TRUE(*conversation.put(node, claim, 1, "y"));
-  EXPECT_EQ(conversation.put(node, claim, 2, "z").error(), Errc::exhausted);
-  EXPECT_EQ(conversation.all().size(), 2U);
+  constexpr std::uint32_t kMost = 16;
+  for (std::uint32_t at = 0; at < kMost; ++at) {
+    ASSERT_TRUE(conversation.put(node, claim, at, std::string(kConversationMax / kMost, 'x')).value_or(false));
+  }
+  const auto refused = conversation.put(node, claim, kMost, "z");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), Errc::exhausted);
+  EXPECT_EQ(conversation.all().size(), kMost);
   EXPECT_TRUE(*conversation.put(node, claim, 0, "short again"));
   EXPECT_TRUE(*conversation.put(node, claim, 1, "z"));
 }

@@ -84,6 +84,7 @@ Result<Action> read_action(const json::object& object, bool with_step) {
   STINT_TRY(action.task, text_field(object, "task"));
   STINT_TRY(action.resource, text_field(object, "resource"));
   STINT_TRY(action.of, text_field(object, "of"));
+  if (object.contains("of") && action.of.empty()) return fail(Errc::invalid, "'of' must name a task");
   STINT_TRY(const auto weight, number_field(object, "weight", 1, kUnitsMax));
   STINT_TRY(const auto units, number_field(object, "units", 1, kUnitsMax));
   action.units = static_cast<std::uint32_t>(weight.value_or(units.value_or(1)));
@@ -174,7 +175,7 @@ Result<Action> read_listed_action(const json::value& value) {
 
 Result<> read_preset(const json::object& object, Sandbox& sandbox) {
   STINT_TRY(const std::string name, text_field(object, "preset"));
-  if (name.empty()) return {};
+  if (!object.contains("preset")) return {};
   const Preset* const preset = find_preset(name);
   if (preset == nullptr) {
     return fail(Errc::invalid, fmt::format("there is no preset '{}'; /v1/playground lists them", agent::excerpt(name)));

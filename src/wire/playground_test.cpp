@@ -91,6 +91,7 @@ TEST(PlaygroundJson, a_preset_brings_its_resources) {
   EXPECT_EQ(sandbox.step, 3U);
   EXPECT_EQ(read_sandbox(R"({"preset":"three-at-two","resources":[]})").error().code(), Errc::invalid);
   EXPECT_TRUE(read_sandbox(R"({"preset":"none"})").error().what().contains("/v1/playground"));
+  EXPECT_EQ(read_sandbox(R"({"preset":""})").error().code(), Errc::invalid) << "empty is not absent";
   EXPECT_EQ(read_sandbox(R"({"preset":"three-at-two","actions":[]})").value().actions.size(), 0U);
   const json::value shown = json::parse(presets_to_json(playground::presets()));
   EXPECT_EQ(shown.at("presets").as_array().size(), 8U);
@@ -107,6 +108,7 @@ TEST(PlaygroundJson, refusals_name_the_entry) {
       text(R"({"resources":[{"name":"a","kind":"pool","capacity":1,"bypass_max":1}]})").contains("'bypass_max'"));
   EXPECT_TRUE(text(R"({"resources":[{},{},{},{},{}]})").contains("at most 4"));
   EXPECT_TRUE(text(R"({"actions":[{"do":"advance","ms":1},{"do":"advance"}]})").contains("entry 2 of 'actions'"));
+  EXPECT_TRUE(text(R"({"actions":[{"do":"release","task":"a","resource":"s","of":""}]})").contains("'of'"));
   EXPECT_TRUE(text(R"({"seed":9007199254740992})").contains("'seed'"));
   EXPECT_TRUE(text(R"({"seed":-1})").contains("'seed'"));
   EXPECT_TRUE(text(R"({"order":"random"})").contains("fifo, seeded"));

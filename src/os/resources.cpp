@@ -6,26 +6,38 @@
 #include <array>
 #include <charconv>
 #include <dirent.h>
+#include <limits>
 #include <sys/resource.h>
 #include <unistd.h>
 
 namespace stint::os {
 
-std::uint64_t memory_available() {
-  constexpr std::string_view kField = "MemAvailable:";
-  const std::string table = read_small_file("/proc/meminfo");
-  const auto at = table.find(kField);
+namespace {
+
+/// The number behind `field` in a table of /proc; 0: it can't be read.
+std::uint64_t value_in(const char* path, std::string_view field) {
+  const std::string table = read_small_file(path);
+  const auto at = table.find(field);
   if (at == std::string::npos) return 0;
-  const auto digits = table.find_first_not_of(' ', at + kField.size());
+  const auto digits = table.find_first_not_of(" \t", at + field.size());
   if (digits == std::string::npos) return 0;
-  std::uint64_t kilobytes = 0;
-  std::from_chars(table.data() + digits, table.data() + table.size(), kilobytes);
-  return kilobytes * 1024;
+  std::uint64_t value = 0;
+  std::from_chars(table.data() + digits, table.data() + table.size(), value);
+  return value;
 }
+
+}  // namespace
+
+std::uint64_t memory_available() { return value_in("/proc/meminfo", "MemAvailable:") * 1024; }
 
 std::size_t descriptors_max() noexcept {
   rlimit limit{};
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+std::size_t descriptors_bound() {
+  const std::size_t size = value_in("/proc/self/status", "FDSize:");
+  return size == 0 ? std::numeric_limits<std::size_t>::max() : size;
 }
 
 Descriptors blocking_descriptors() {

@@ -12,6 +12,9 @@ namespace stint::os {
 
 /// How many descriptors this process may have.
 [[nodiscard]] std::size_t descriptors_max() noexcept;
+/// An upper bound of the descriptors that this process has open: the size of the kernel's table, in one small read.
+/// Returns the maximum if it can't be read.
+[[nodiscard]] std::size_t descriptors_bound();
 struct Descriptors {
   std::size_t used = 0, most = 0;
 };

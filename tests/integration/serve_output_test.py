@@ -177,7 +177,7 @@ class FullDisk(daemon_support.Case):
         d, run = self.chat()
         self.assertIn("full", d.ask("GET", "/readyz")[1])
         self.assertIn("full", json.dumps(d.get(f"/v1/runs/{run}/why")))
-        self.assertTrue([line for line in d.errors if "store can't be used" in line and "full" in line], d.errors)
+        wait_for(lambda: [line for line in d.errors if "store can't be used" in line and "full" in line], 10, "the line in the log")
         status, answer, headers = d.ask("POST", f"/v1/runs/{run}/cancel")
         self.assertEqual((status, self.marked()), (503, []), answer)
         self.assertIn("record", answer["detail"])

@@ -13,7 +13,7 @@
 namespace stint::cli {
 namespace {
 
-constexpr std::uint32_t kLimitMax = 1000, kPage = 200;
+constexpr std::uint32_t kLimitMax = 1000, kRunsPage = 200;
 
 void print(const std::vector<engine::RunView>& runs, const FleetAccess& access, bool with_heads) {
   const Table table = runs_table(runs, access.system.wall_now());
@@ -31,7 +31,7 @@ store::Filter filter_of(const ListOptions& options) {
   }
   filter.agent = options.agent;
   filter.session = options.session;
-  filter.most = options.all ? kPage : options.limit;
+  filter.most = options.all ? kRunsPage : options.limit;
   return filter;
 }
 
@@ -45,7 +45,7 @@ Task<Result<int>> list_all(FleetAccess& access, const ListOptions& options, stor
   std::vector<engine::RunView> whole;
   for (bool first = true;; first = false) {
     STINT_CO_TRY(std::vector<engine::RunView> page, co_await access.fleet.list(filter));
-    const bool last = page.size() < kPage;
+    const bool last = page.size() < kRunsPage;
     if (!page.empty()) filter.before = page.back().run.number;
     if (options.json) {
       std::ranges::move(page, std::back_inserter(whole));

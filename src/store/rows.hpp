@@ -106,6 +106,10 @@ struct RunRow {
   Use reported;  ///< by the running attempt; already counted
 };
 
+[[nodiscard]] inline bool is_ready(const Run& run) {
+  return run.state == domain::RunState::queued && run.hold == domain::Hold::none;
+}
+
 struct EventRow {
   RunNumber run{};  ///< 0: an event of the fleet
   std::int64_t seq = 0;

@@ -16,6 +16,8 @@ namespace stint::wire {
 
 namespace json = boost::json;
 
+inline constexpr std::size_t kDepthMax = 32;  // of objects and lists in each other
+
 /// Memory on the stack for one small document. Enough for that of a typical run; what does not fit comes from the heap.
 class Scratch {
  public:

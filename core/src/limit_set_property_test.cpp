@@ -123,7 +123,8 @@ std::string explore_limit_sets(std::uint64_t seed) {
 }
 
 TEST(LimitSetExplorer, five_thousand_seeds_of_opposite_orders_never_deadlock) {
-  for (std::uint64_t seed = 0; seed < 5000; ++seed) ASSERT_EQ(explore_limit_sets<InOneOrder>(seed), "") << "seed " << seed;
+  for (std::uint64_t seed = 0; seed < 5000; ++seed)
+    ASSERT_EQ(explore_limit_sets<InOneOrder>(seed), "") << "seed " << seed;
 }
 TEST(LimitSetExplorer, detects_the_deadlock_of_sets_acquired_in_listed_order) {
   int caught = 0;

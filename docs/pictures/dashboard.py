@@ -63,6 +63,7 @@ def main():
             for theme in ("light", "dark"):
                 page = browser.open(f"http://{d.host}:{d.port}/#token={d.token}", width=1180, dark=theme == "dark")
                 page.wait("document.querySelector('.connection.live')")
+                page.evaluate("document.querySelector('footer').hidden = true")  # it names the folder of the store
                 for name, fragment in pages.items():
                     page.evaluate(f"location.hash = '#{fragment}'")
                     page.wait("document.querySelector('h1') && !document.querySelector('.loading')")

@@ -35,6 +35,31 @@ Result<Cursor> read_place(const std::string& text) {
   return fail(no_such_cursor(text));
 }
 
+/// The parameters of the condition of a list, in order.
+Parameters wanted(const Filter& asked, RunNumber least) {
+  Filter filter = asked;
+  if (!asked.only.empty()) {
+    filter = {};
+    filter.only = asked.only;
+    filter.most = asked.most;
+  }
+  Texts states, holds, agents = filter.also_agents;
+  std::vector<std::optional<std::int64_t>> only;
+  for (const RunState state : filter.states) states.emplace_back(to_string(state));
+  for (const domain::Hold hold : filter.holds) holds.emplace_back(to_string(hold));
+  for (const RunNumber number : filter.only) only.emplace_back(number.value);
+  if (filter.agent.empty()) {
+    agents.clear();
+  } else {
+    agents.push_back(filter.agent);
+  }
+  Parameters parameters;
+  parameters.texts(states).texts(agents).text(filter.session).number(filter.before).number(std::int64_t{filter.most});
+  parameters.text(filter.parent).number(least).texts(holds).number(maybe_unix_ms(filter.since));
+  parameters.number(maybe_unix_ms(filter.until)).text(filter.search).numbers(only);
+  return parameters;
+}
+
 }  // namespace
 
 Task<Result<std::optional<Run>>> PostgresStore::find(std::string id) {
@@ -48,11 +73,7 @@ Task<Result<std::optional<Run>>> PostgresStore::find(std::string id) {
 }
 
 Task<Result<std::vector<Run>>> PostgresStore::list(Filter filter) {
-  Parameters parameters;
-  Texts states;
-  for (const RunState state : filter.states) states.emplace_back(to_string(state));
-  parameters.texts(states).text(filter.agent).text(filter.session).number(filter.before);
-  parameters.number(std::int64_t{filter.most}).text(filter.parent);
+  Parameters parameters = wanted(filter, RunNumber());
   if (filter.texts) parameters.number(std::int64_t{filter.text_bytes_max});
   STINT_CO_TRY(const PostgresRows rows,
                co_await read(filter.texts ? query::list_with_texts : query::list, std::move(parameters)));
@@ -61,6 +82,27 @@ Task<Result<std::vector<Run>>> PostgresStore::list(Filter filter) {
     STINT_CO_TRY(runs.emplace_back(), filter.texts ? read_whole_run(rows, row) : read_run(rows, row));
   }
   co_return runs;
+}
+
+/// Unfinished runs and children have indexes; the scan over all runs is cut into windows.
+Task<Result<Matches>> PostgresStore::match(Filter filter) {
+  Matches matches;
+  RunNumber least;
+  const bool indexed =
+      !filter.parent.empty() || (!filter.states.empty() && std::ranges::none_of(filter.states, &domain::is_finished));
+  if (!indexed) {
+    Parameters window;
+    window.number(filter.before).number(std::int64_t{kExamineMax});
+    STINT_CO_TRY(const PostgresRows rows, co_await read(query::examined, std::move(window)));
+    least = RunNumber{rows.number(0, 1)};
+    if (rows.number(0, 0) == kExamineMax) matches.next = least;
+  }
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::match, wanted(filter, least)));
+  for (int row = 0; row < rows.size(); ++row) {
+    matches.runs.push_back({RunNumber{rows.number(row, 0)}, rows.text(row, 1)});
+  }
+  if (!matches.runs.empty() && matches.runs.size() == filter.most) matches.next = matches.runs.back().number;
+  co_return matches;
 }
 
 Task<Result<std::vector<Run>>> PostgresStore::with_key(std::string agent, std::string key) {

@@ -1,0 +1,123 @@
+// Members of SqliteRows: lists of runs by a filter.
+#include "store/brief_text.hpp"
+#include "store/column_codec.hpp"
+#include "store/sqlite_rows.hpp"
+#include "store_sql_sqlite.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace stint::store {
+namespace {
+
+using domain::RunState;
+namespace query = sqlite::query;
+
+constexpr std::int64_t kFewQueued = 10'000;  // with more, a backward scan over all runs finds the newest sooner
+
+}  // namespace
+
+/// Whether the index of these states is faster than a backward scan over all runs.
+Result<bool> SqliteRows::are_few(const std::vector<RunState>& states) {
+  constexpr std::array kUnfinished = {RunState::queued, RunState::running, RunState::parked, RunState::in_doubt};
+  const auto is_unfinished = [&](RunState state) { return std::ranges::find(kUnfinished, state) != kUnfinished.end(); };
+  if (states.empty() || !std::ranges::all_of(states, is_unfinished)) return false;
+  if (std::ranges::find(states, RunState::queued) == states.end()) return true;
+  Query query(database_, query::count_queued);
+  std::int64_t queued = 0;
+  if (query.next()) queued = query.number(0);
+  STINT_CHECK(query.run());
+  return queued <= kFewQueued;
+}
+
+/// How the runs of a filter are found: by which statement, and what it needs besides the filter.
+struct SqliteRows::Plan {
+  std::string_view statement;
+  std::string agents;  // their numbers between commas
+  RunNumber parent{}, least{};
+};
+
+/// None: no run can match.
+Result<std::optional<SqliteRows::Plan>> SqliteRows::plan(const Filter& filter) {
+  Plan plan;
+  if (!filter.agent.empty()) {
+    std::vector<std::string> names = filter.also_agents;
+    names.push_back(filter.agent);
+    for (const std::string& name : names) {
+      STINT_TRY(const std::optional<AgentRow> row, agent(name));
+      if (row) plan.agents += "," + std::to_string(row->number.value) + ",";
+    }
+    if (plan.agents.empty()) return std::nullopt;
+  }
+  if (!filter.parent.empty()) {
+    STINT_TRY(const std::optional<RunRow> row, run(filter.parent));
+    if (!row) return std::nullopt;
+    plan.parent = row->run.number;
+  }
+  STINT_TRY(const bool few, are_few(filter.states));
+  plan.statement = plan.parent.value != 0 ? query::list_children : few ? query::list_unfinished : query::list;
+  return plan;
+}
+
+void SqliteRows::bind(Query& query, const Filter& filter, const Plan& plan) {
+  std::string states, holds;
+  for (const RunState state : filter.states) states += "," + std::string(to_string(state)) + ",";
+  for (const domain::Hold hold : filter.holds) holds += "," + std::string(to_string(hold)) + ",";
+  query.bind_some(1, states).bind_some(2, plan.agents).bind_some(3, filter.session);
+  query.bind(4, filter.before).bind(5, std::int64_t{filter.most}).bind(6, plan.parent).bind(7, plan.least);
+  query.bind_some(8, holds).bind(9, filter.since).bind(10, filter.until).bind_some(11, filter.search);
+}
+
+Result<> SqliteRows::read_texts(const Filter& filter, std::vector<RunRow>& rows) {
+  if (!filter.texts) return {};
+  for (RunRow& row : rows) {
+    Run& run = row.run;
+    STINT_TRY(std::string whole_input, input(run.number));
+    run.input = brief_text(std::move(whole_input), kBriefInput, filter.text_bytes_max);
+    STINT_TRY(std::string whole_result, result(run.number));
+    run.result = brief_text(std::move(whole_result), kBriefResult, filter.text_bytes_max);
+  }
+  return {};
+}
+
+Result<std::vector<RunRow>> SqliteRows::list(const Filter& filter) {
+  std::vector<RunRow> rows;
+  if (!filter.only.empty()) {
+    for (const RunNumber number : filter.only) {
+      STINT_TRY(std::optional<RunRow> row, run(number));
+      if (row && rows.size() < filter.most) rows.push_back(std::move(*row));
+    }
+    std::ranges::sort(rows, std::greater(), [](const RunRow& row) { return row.run.number; });
+  } else {
+    STINT_TRY(const std::optional<Plan> found, plan(filter));
+    if (!found) return rows;
+    Query query(database_, found->statement);
+    bind(query, filter, *found);
+    STINT_TRY(rows, read_all(query));
+  }
+  STINT_CHECK(read_texts(filter, rows));
+  return rows;
+}
+
+/// A statement that uses an index examines only runs that have not ended, or children of one run. The scan over all
+/// runs is cut into windows.
+Result<Matches> SqliteRows::match(const Filter& filter) {
+  Matches matches;
+  STINT_TRY(std::optional<Plan> found, plan(filter));
+  if (!found) return matches;
+  if (found->statement == query::list) {
+    Query window(database_, query::examined);
+    window.bind(1, filter.before).bind(2, std::int64_t{kExamineMax});
+    if (window.next() && window.number(0) > 0) found->least = RunNumber{window.number(1)};
+    if (window.number(0) == kExamineMax) matches.next = found->least;
+    STINT_CHECK(window.run());
+  }
+  Query query(database_, found->statement);
+  bind(query, filter, *found);
+  while (query.next()) matches.runs.push_back({RunNumber{query.number(0)}, query.text(1)});
+  STINT_CHECK(query.end());
+  if (matches.runs.size() == filter.most) matches.next = matches.runs.back().number;
+  return matches;
+}
+
+}  // namespace stint::store

@@ -22,7 +22,6 @@ constexpr Duration kLookAgain = 500ms;  // other processes do not notify us
 /// longer than the lease of an owner that died.
 constexpr Duration kGoneMax = 2min;
 constexpr std::uint32_t kShownRunning = 200;
-constexpr std::uint32_t kListTextMax = 8 << 10;  // bounds the texts of a page of 1,000 runs to 16 MiB
 
 Error no_such_run(const std::string& id) {
   return {Errc::invalid, "there is no run '" + agent::excerpt(id) + "'. `stint ls` lists them"};
@@ -106,31 +105,6 @@ Task<Result<RunView>> LocalFleet::must_find(std::string id) {
   STINT_CO_TRY(std::optional<RunView> found, co_await find(id));
   if (!found) co_return fail(no_such_run(id));
   co_return std::move(*found);
-}
-
-Task<Result<std::vector<RunView>>> LocalFleet::list(store::Filter filter) {
-  filter.texts = true;  // they contain titles and usage
-  filter.text_bytes_max = kListTextMax;
-  STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.list(filter));
-  if (!filter.agent.empty()) STINT_CO_CHECK(co_await list_variants(filter, runs));
-  std::vector<RunView> views;
-  for (store::Run& run : runs) views.push_back(view(std::move(run)));
-  co_return views;
-}
-
-/// Adds the runs of an agent that use another account than its own: the store lists them under a variant's name.
-Task<Result<>> LocalFleet::list_variants(store::Filter filter, std::vector<store::Run>& runs) {
-  STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await parts_.store.agents());
-  const std::string agent = filter.agent;
-  for (const store::AgentEntry& each : known) {
-    if (each.name == agent || project::agent_of(each.name) != agent) continue;
-    filter.agent = each.name;
-    STINT_CO_TRY(std::vector<store::Run> more, co_await parts_.store.list(filter));
-    std::ranges::move(more, std::back_inserter(runs));
-  }
-  std::ranges::sort(runs, std::greater(), &store::Run::number);
-  if (runs.size() > filter.most) runs.resize(filter.most);
-  co_return Result<>();
 }
 
 Task<Result<std::vector<store::Event>>> LocalFleet::events(std::string id, std::int64_t after, std::uint32_t most) {
@@ -370,6 +344,7 @@ Task<Result<FleetStatus>> LocalFleet::status() {
     status.shortage = parts_.engine->shortage();
     status.notes_left_out = parts_.engine->worker().counts().notes_left_out;
     status.settlements_stale = parts_.engine->worker().counts().stale;
+    status.batch_runs = batch_counts_;
   }
   STINT_CO_TRY(status.stats, co_await parts_.store.stats());
   STINT_CO_TRY(status.limits, co_await list_limits(Detail::summary));

@@ -86,16 +86,18 @@ Task<Response> Api::act(Call call) {
 Task<Response> Api::step(Call call) {
   const auto steps = wire::read_steps(call.request.body);
   if (!steps) co_return problem(steps.error());
-  co_return co_await change_sandbox(std::move(call.id), [count = *steps](Sandbox sandbox, const Patience& patience) {
-    return playground::step(std::move(sandbox), count, patience);
+  co_return co_await change_sandbox(std::move(call.id), [steps = *steps](Sandbox sandbox, const Patience& patience) {
+    if (steps.by_event) return playground::step_by_event(std::move(sandbox), steps.count, patience);
+    return playground::step(std::move(sandbox), steps.count, patience);
   });
 }
 
 Task<Response> Api::step_back(Call call) {
   const auto steps = wire::read_steps(call.request.body);
   if (!steps) co_return problem(steps.error());
-  co_return co_await change_sandbox(std::move(call.id), [count = *steps](Sandbox sandbox, const Patience& patience) {
-    return playground::back(std::move(sandbox), count, patience);
+  co_return co_await change_sandbox(std::move(call.id), [steps = *steps](Sandbox sandbox, const Patience& patience) {
+    if (steps.by_event) return playground::back_by_event(std::move(sandbox), steps.count, patience);
+    return playground::back(std::move(sandbox), steps.count, patience);
   });
 }
 

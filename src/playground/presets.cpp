@@ -74,7 +74,7 @@ Preset three_at_two() {
       .choices = {"At once", "After one second", "After two seconds"},
       .answer = 1,
       .why = "a and b leave after one second; the first space that is returned goes to c.",
-      .code = shown_part(kThreeAtTwo),
+      .code = show(kThreeAtTwo),
       .run = lesson::three_at_two,
       .setup = with({semaphore("garage", 2)}),
       .actions = script.take()};
@@ -93,7 +93,7 @@ Preset stranger_releases() {
           .choices = {"Both succeed", "The permit is returned, the unlock is denied", "Both are denied"},
           .answer = 1,
           .why = "A permit is a number of units; a mutex guard belongs to the chain of the task that locked it.",
-          .code = shown_part(kStrangerReleases),
+          .code = show(kStrangerReleases),
           .run = lesson::stranger_releases,
           .setup = with({semaphore("door", 1), mutex("lock")}),
           .actions = script.take()};
@@ -123,7 +123,7 @@ Preset priority_inversion() {
           .choices = {"10 s for both", "30 s for both", "30 s for the semaphore, 10 s for the mutex"},
           .answer = 2,
           .why = "With the mutex, low has the priority of high and gets the processor after the first ten seconds.",
-          .code = shown_part(kPriorityInversion),
+          .code = show(kPriorityInversion),
           .run = lesson::priority_inversion,
           .setup = with({semaphore("door", 1), mutex("lock"), semaphore("processor", 1)}),
           .actions = script.take()};
@@ -152,7 +152,7 @@ Preset large_request() {
           .choices = {"At 2 s and at 2 s", "At 7 s and at 2 s", "At 7 s and at 7 s"},
           .answer = 1,
           .why = "Overtaken by all, it enters after the last small one; in order, after the one that came before it.",
-          .code = shown_part(kLargeRequest),
+          .code = show(kLargeRequest),
           .run = lesson::large_request,
           .setup = with({semaphore("unfair", 2, 100), semaphore("fair", 2)}),
           .actions = script.take()};
@@ -175,7 +175,7 @@ Preset limit_or_reuse() {
           .choices = {"2 and 2", "6 and 2", "6 and 6"},
           .answer = 1,
           .why = "The semaphore says when a query may begin, not what it works with; the pool reuses two four times.",
-          .code = shown_part(kLimitOrReuse),
+          .code = show(kLimitOrReuse),
           .run = lesson::limit_or_reuse,
           .setup = with({semaphore("slots", 2),
                          {.name = "database", .kind = Kind::server},
@@ -201,7 +201,7 @@ Preset owned_timeout() {
           .choices = {"40 and 0", "40 and 40", "0 and 0"},
           .answer = 0,
           .why = "Ten tokens are read in both cases; the abandoned producer makes the other forty as well.",
-          .code = shown_part(kOwnedTimeout),
+          .code = show(kOwnedTimeout),
           .run = lesson::owned_timeout,
           .setup = with({}),
           .actions = script.take()};
@@ -221,7 +221,7 @@ Preset cancelled_head() {
           .choices = {"At that moment", "When the car leaves, after five seconds", "Never"},
           .answer = 0,
           .why = "Every change of the line ends with a look at the new head: both bikes fit at once.",
-          .code = shown_part(kCancelledHead),
+          .code = show(kCancelledHead),
           .run = lesson::cancelled_head,
           .setup = with({semaphore("garage", 3)}),
           .actions = script.take()};
@@ -241,21 +241,13 @@ Preset resize_with_debt() {
           .choices = {"At 1 s", "At 2 s", "At 3 s"},
           .answer = 2,
           .why = "The spaces of a and b pay the debt of two; that of c is the first that is free.",
-          .code = shown_part(kResizeWithDebt),
+          .code = show(kResizeWithDebt),
           .run = lesson::resize_with_debt,
           .setup = with({semaphore("garage", 3)}),
           .actions = script.take()};
 }
 
 }  // namespace
-
-std::string_view shown_part(std::string_view source) {
-  constexpr std::string_view kBegin = "// [show]\n", kEnd = "// [/show]";
-  const std::size_t begin = source.find(kBegin);
-  const std::size_t end = source.find(kEnd);
-  STINT_ASSERT(begin != source.npos && end != source.npos);
-  return source.substr(begin + kBegin.size(), end - begin - kBegin.size());
-}
 
 const std::vector<Preset>& presets() {
   static const std::vector<Preset> all = {three_at_two(),   stranger_releases(), priority_inversion(),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "playground/sandbox.hpp"
+#include "playground/shown_code.hpp"
 #include "playground/stage.hpp"
 
 #include <array>
@@ -18,9 +19,9 @@ struct Preset {
   std::array<std::string_view, 3> sentences;
   std::string_view question{};
   std::vector<std::string_view> choices{};
-  std::size_t answer = 0;   ///< index into `choices`
-  std::string_view why{};   ///< why that is the answer
-  std::string_view code{};  ///< the C++, as it is compiled
+  std::size_t answer = 0;  ///< index into `choices`
+  std::string_view why{};  ///< why that is the answer
+  ShownCode code{};        ///< the C++, as it is compiled
   void (*run)(Stage& stage) = nullptr;
   Setup setup{};
   std::vector<Action> actions{};
@@ -31,8 +32,5 @@ struct Preset {
 [[nodiscard]] const Preset* find_preset(std::string_view name);
 /// A sandbox that has not begun.
 [[nodiscard]] Sandbox open(const Preset& preset);
-
-/// The part of a source file between `// [show]` and `// [/show]`.
-[[nodiscard]] std::string_view shown_part(std::string_view source);
 
 }  // namespace stint::playground

@@ -80,11 +80,25 @@ TEST(Presets, each_asks_a_question_and_shows_its_code) {
     EXPECT_LT(preset.answer, preset.choices.size()) << preset.name;
     EXPECT_FALSE(preset.why.empty() || preset.title.empty() || preset.question.empty()) << preset.name;
     for (const std::string_view sentence : preset.sentences) EXPECT_TRUE(sentence.ends_with('.')) << preset.name;
-    EXPECT_TRUE(preset.code.contains("(Stage& stage) {")) << preset.name;
-    EXPECT_FALSE(preset.code.contains("#include") || preset.code.contains("[show]")) << preset.name;
+    EXPECT_TRUE(preset.code.text.contains("(Stage& stage) {")) << preset.name;
+    EXPECT_FALSE(preset.code.text.contains("#include") || preset.code.text.contains("[show]")) << preset.name;
+    EXPECT_FALSE(preset.code.text.contains("//@")) << preset.name;
   }
   EXPECT_EQ(names.size(), presets().size());
   EXPECT_EQ(find_preset("no-such-preset"), nullptr);
+}
+
+TEST(Presets, each_event_has_its_line_of_the_code) {
+  for (const Preset& preset : presets()) {
+    const View view = play(open(preset)).value().view;
+    for (const Event& event : view.events) {
+      EXPECT_TRUE(preset.code.line_of(event)) << preset.name << ": " << testing::PrintToString(event);
+    }
+    for (const Mark& mark : preset.code.marks) {
+      const auto stands_for = [&](const Event& event) { return preset.code.line_of(event) == mark.line; };
+      EXPECT_TRUE(std::ranges::any_of(view.events, stands_for)) << preset.name << ": line " << mark.line;
+    }
+  }
 }
 
 TEST(Presets, the_same_preset_plays_the_same_by_seed) {

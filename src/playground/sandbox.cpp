@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <set>
 
 namespace stint::playground {
 namespace {
@@ -24,6 +26,7 @@ class World {
   /// One step. False if nothing is left to do.
   Result<bool> step();
   Result<> step_to(std::uint32_t step);
+  Result<> step_by_event(std::uint32_t events);
   Result<> perform(const Action& action);
   Result<> finish_moment();
   [[nodiscard]] std::uint32_t steps() const noexcept { return stage_->steps(); }
@@ -90,6 +93,16 @@ Result<> World::step_to(std::uint32_t step) {
   while (steps() < step) {
     STINT_TRY(const bool went_on, this->step());
     if (!went_on) break;
+  }
+  return {};
+}
+
+Result<> World::step_by_event(std::uint32_t events) {
+  while (steps() < kStepsMax && events > 0) {
+    const std::size_t before = stage_->events().size();
+    STINT_TRY(const bool went_on, step());
+    if (!went_on) break;
+    if (stage_->events().size() != before) --events;
   }
   return {};
 }
@@ -267,10 +280,39 @@ Result<Played> step(Sandbox sandbox, std::uint32_t steps, const Patience& patien
   return replay(std::move(sandbox), until, patience);
 }
 
+Result<Played> step_by_event(Sandbox sandbox, std::uint32_t events, const Patience& patience) {
+  if (sandbox.step >= kStepsMax) return fail(too_many_steps());
+  STINT_CHECK(check(sandbox));
+  World world(sandbox, patience);
+  STINT_CHECK(world.step_to(sandbox.step));
+  STINT_CHECK(world.step_by_event(events));
+  sandbox.step = world.steps();
+  View view = world.view();
+  return Played{std::move(sandbox), std::move(view)};
+}
+
 Result<Played> back(Sandbox sandbox, std::uint32_t steps, const Patience& patience) {
   const std::uint32_t until = sandbox.step - std::min(steps, sandbox.step);
   std::erase_if(sandbox.actions, [&](const Action& action) { return action.at && *action.at >= until; });
   return replay(std::move(sandbox), until, patience);
+}
+
+Result<Played> back_by_event(Sandbox sandbox, std::uint32_t events, const Patience& patience) {
+  STINT_TRY(const Played now, look(sandbox, patience));
+  std::set<std::uint32_t> stops = {0};  // where it may halt on its way back
+  std::uint32_t last = 0;               // the latest of them that takes something back
+  for (const Event& event : now.view.events) {
+    stops.insert(event.step);
+    last = std::max(last, event.step - 1);
+  }
+  for (const Action& action : now.sandbox.actions) {
+    if (!action.at || *action.at >= now.sandbox.step) continue;
+    stops.insert(*action.at);
+    last = std::max(last, *action.at);
+  }
+  auto until = std::prev(stops.upper_bound(last));
+  for (; events > 1 && until != stops.begin(); --events) --until;
+  return back(std::move(sandbox), now.sandbox.step - *until, patience);
 }
 
 Result<Played> play(Sandbox sandbox, const Patience& patience) {

@@ -87,8 +87,14 @@ struct Patience {
 /// Performs the action now, then everything that follows from it before the clock advances.
 [[nodiscard]] Result<Played> act(Sandbox sandbox, Action action, const Patience& patience = Patience());
 [[nodiscard]] Result<Played> step(Sandbox sandbox, std::uint32_t steps, const Patience& patience = Patience());
+/// Goes on until `events` more events have happened, or to the end. Events of one step come together.
+[[nodiscard]] Result<Played> step_by_event(Sandbox sandbox, std::uint32_t events,
+                                           const Patience& patience = Patience());
 /// Actions that were performed by `act` in those steps are dropped.
 [[nodiscard]] Result<Played> back(Sandbox sandbox, std::uint32_t steps, const Patience& patience = Patience());
+/// Takes back the last event, or the last action by hand if that came later; `events` times.
+[[nodiscard]] Result<Played> back_by_event(Sandbox sandbox, std::uint32_t events,
+                                           const Patience& patience = Patience());
 /// To the end, or to the last step that is allowed.
 [[nodiscard]] Result<Played> play(Sandbox sandbox, const Patience& patience = Patience());
 

@@ -205,6 +205,40 @@ TEST(Sandbox, a_step_back_undoes_an_action) {
   EXPECT_EQ(undone.view, before.view);
 }
 
+TEST(Sandbox, steps_by_event_halt_where_something_has_happened) {
+  Sandbox sandbox = with({{.name = "garage", .capacity = 1}});
+  sandbox.actions = {acquire("a"), acquire("b"), advance(1s), release("a")};
+  std::vector<Played> halts = {look(sandbox).value()};
+  while (!halts.back().view.done) halts.push_back(step_by_event(halts.back().sandbox, 1).value());
+  ASSERT_EQ(halts.size(), 5U) << "a enters, b waits, a leaves, b enters";
+  for (std::size_t i = 1; i < 5; ++i) EXPECT_EQ(halts[i].view.events.size(), i);
+  EXPECT_EQ(step_by_event(sandbox, 3).value().view, halts[3].view);
+  for (std::size_t i = 4; i > 0; --i) EXPECT_EQ(back_by_event(halts[i].sandbox, 1).value().view, halts[i - 1].view);
+  EXPECT_EQ(back_by_event(halts[4].sandbox, 3).value().view, halts[1].view);
+  EXPECT_EQ(back_by_event(halts[1].sandbox, 100).value().view, halts[0].view);
+  EXPECT_EQ(back_by_event(halts[0].sandbox, 1).value().view, halts[0].view);
+}
+
+TEST(Sandbox, a_step_back_by_event_undoes_one_action_by_hand) {
+  Play play({{.name = "garage", .capacity = 1}});
+  play.act(acquire("a"));
+  const View after_a = play.played.view;
+  play.act(advance(1s));
+  const View after_a_second = play.played.view;
+  play.act(acquire("b")).act(release("a"));
+  EXPECT_EQ(play.events(), (std::vector<std::string>{"granted a 1", "waits b 1", "released a 1", "granted b 1"}));
+  play.played = back_by_event(play.played.sandbox, 1).value();
+  EXPECT_EQ(play.events(), (std::vector<std::string>{"granted a 1", "waits b 1", "released a 1"}));
+  play.played = back_by_event(play.played.sandbox, 1).value();
+  EXPECT_EQ(play.events(), (std::vector<std::string>{"granted a 1", "waits b 1"}));
+  play.played = back_by_event(play.played.sandbox, 1).value();
+  EXPECT_EQ(play.played.view, after_a_second);
+  play.played = back_by_event(play.played.sandbox, 1).value();
+  EXPECT_EQ(play.played.view, after_a) << "the clock, too";
+  play.played = back_by_event(play.played.sandbox, 1).value();
+  EXPECT_TRUE(play.played.sandbox.actions.empty());
+}
+
 TEST(Sandbox, an_action_between_grant_and_delivery_comes_first) {
   Play play({{.name = "garage", .capacity = 1}});
   play.act(acquire("a")).act(acquire("b")).act(acquire("c")).act(release("a"));

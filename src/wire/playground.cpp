@@ -228,7 +228,8 @@ json::array tasks_value(const std::vector<TaskView>& tasks) {
   return out;
 }
 
-json::array events_value(const View& view) {
+/// `preset`: null if the sandbox is not of one.
+json::array events_value(const View& view, const Preset* preset) {
   json::array out;
   for (const Event& event : view.events) {
     json::object entry{{"n", view.events_left_out + out.size() + 1},
@@ -239,6 +240,7 @@ json::array events_value(const View& view) {
     if (!event.resource.empty()) entry["resource"] = text_value(event.resource);
     if (event.units != 0 || event.kind == EventKind::resized) entry["units"] = event.units;
     if (!event.detail.empty()) entry["detail"] = text_value(event.detail);
+    if (const auto line = preset == nullptr ? std::nullopt : preset->code.line_of(event)) entry["line"] = *line;
     out.push_back(std::move(entry));
   }
   return out;
@@ -259,7 +261,7 @@ std::string presets_to_json(const std::vector<Preset>& presets) {
                     {"choices", std::move(choices)},
                     {"answer", preset.answer},
                     {"why", text_value(preset.why)},
-                    {"code", text_value(preset.code)}});
+                    {"code", text_value(preset.code.text)}});
   }
   const json::object bounds{{"resources_max", kResourcesMax},
                             {"tasks_max", kTasksMax},
@@ -291,7 +293,7 @@ std::string to_json(std::string_view id, const Played& played) {
   out["tasks"] = tasks_value(view.tasks);
   out["meters"] = json::array{{{"name", "tokens"}, {"value", view.tokens}},
                               {{"name", "tokens_leaked"}, {"value", view.tokens_leaked}}};
-  out["events"] = events_value(view);
+  out["events"] = events_value(view, find_preset(sandbox.preset));
   out["events_left_out"] = view.events_left_out;
   return json::serialize(out);
 }
@@ -320,12 +322,17 @@ Result<Action> read_action(std::string_view body) {
   return read_action(object, false);
 }
 
-Result<std::uint32_t> read_steps(std::string_view body) {
-  if (body.empty()) return 1;
+Result<Steps> read_steps(std::string_view body) {
+  if (body.empty()) return Steps{};
   STINT_TRY(const json::object object, parse_strictly(body));
-  STINT_CHECK(only(object, {"steps"}));
-  STINT_TRY(const auto steps, number_field(object, "steps", 1, kStepsMax));
-  return static_cast<std::uint32_t>(steps.value_or(1));
+  STINT_CHECK(only(object, {"steps", "by"}));
+  STINT_TRY(const auto count, number_field(object, "steps", 1, kStepsMax));
+  Steps steps{.count = static_cast<std::uint32_t>(count.value_or(1))};
+  if (!object.contains("by")) return steps;
+  STINT_TRY(const std::string by, text_field(object, "by"));
+  if (by != "step" && by != "event") return fail(Errc::invalid, "'by' must be one of step, event");
+  steps.by_event = by == "event";
+  return steps;
 }
 
 }  // namespace stint::wire

@@ -21,7 +21,11 @@ namespace stint::wire {
 [[nodiscard]] Result<playground::Sandbox> read_sandbox(std::string_view body);
 /// `POST /v1/playground/{id}/act`.
 [[nodiscard]] Result<playground::Action> read_action(std::string_view body);
-/// `steps` of a request that goes on or back; 1 if it has no body.
-[[nodiscard]] Result<std::uint32_t> read_steps(std::string_view body);
+/// How far a request goes on or back: one step if it has no body.
+struct Steps {
+  std::uint32_t count = 1;
+  bool by_event = false;  ///< each goes to the next or the previous event
+};
+[[nodiscard]] Result<Steps> read_steps(std::string_view body);
 
 }  // namespace stint::wire

@@ -116,9 +116,12 @@ TEST(PlaygroundJson, refusals_name_the_entry) {
 }
 
 TEST(PlaygroundJson, steps_are_one_unless_given) {
-  EXPECT_EQ(read_steps("").value(), 1U);
-  EXPECT_EQ(read_steps("{}").value(), 1U);
-  EXPECT_EQ(read_steps(R"({"steps":20000})").value(), 20'000U);
+  EXPECT_EQ(read_steps("").value().count, 1U);
+  EXPECT_EQ(read_steps("{}").value().count, 1U);
+  EXPECT_EQ(read_steps(R"({"steps":20000})").value().count, 20'000U);
+  EXPECT_FALSE(read_steps(R"({"by":"step"})").value().by_event);
+  EXPECT_TRUE(read_steps(R"({"by":"event","steps":2})").value().by_event);
+  EXPECT_FALSE(read_steps(R"({"by":""})"));
   EXPECT_FALSE(read_steps(R"({"steps":0})"));
   EXPECT_FALSE(read_steps(R"({"steps":20001})"));
   EXPECT_FALSE(read_steps(R"({"step":1})"));

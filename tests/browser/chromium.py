@@ -20,6 +20,7 @@ import time
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
 ANSWER_SECONDS = 30
+FIND_SECONDS = 5
 # Reports what a test could not see otherwise: refusals of the policy, and exceptions.
 WATCH = """window.__faults = [];
 addEventListener("securitypolicyviolation", (e) => __faults.push(`policy: ${e.violatedDirective} ${e.blockedURI}`));
@@ -174,13 +175,17 @@ class Page:
         return self.evaluate("window.__faults")
 
     def find(self, role, name):
-        """The node with that role and accessible name, as a screen reader finds it."""
-        root = self.ask("DOM.getDocument", depth=0)["root"]["nodeId"]
-        found = self.ask("Accessibility.queryAXTree", nodeId=root, role=role, accessibleName=name)["nodes"]
-        found = [node for node in found if not node.get("ignored")]
-        if not found:
-            raise Failed(f"no {role} is called {name!r}")
-        return found[0]["backendDOMNodeId"]
+        """The node with that role and accessible name, as a screen reader finds it: a little later than it is drawn."""
+        end = time.monotonic() + FIND_SECONDS
+        while True:
+            root = self.ask("DOM.getDocument", depth=0)["root"]["nodeId"]
+            found = self.ask("Accessibility.queryAXTree", nodeId=root, role=role, accessibleName=name)["nodes"]
+            found = [node for node in found if not node.get("ignored")]
+            if found:
+                return found[0]["backendDOMNodeId"]
+            if time.monotonic() > end:
+                raise Failed(f"no {role} is called {name!r}")
+            time.sleep(0.05)
 
     def click(self, role, name):
         handle = self.ask("DOM.resolveNode", backendNodeId=self.find(role, name))["object"]["objectId"]

@@ -9,7 +9,7 @@ import chromium
 import daemon_support
 from host_support import marked, wait_for
 
-PAGES = {"": "Fleet", "/runs": "Runs", "/limits": "Limits", "/agents": "Agents"}
+PAGES = {"": "Fleet", "/runs": "Runs", "/limits": "Limits", "/agents": "Agents", "/playground": "Playground"}
 
 
 class Pages(browser_support.Case):
@@ -31,7 +31,7 @@ class Pages(browser_support.Case):
         d = self.serve()
         run = d.submit("slow")
         page = self.opened(d)
-        for key, title in (("r", "Runs"), ("l", "Limits"), ("a", "Agents"), ("f", "Fleet"), ("r", "Runs")):
+        for key, title in (("r", "Runs"), ("l", "Limits"), ("a", "Agents"), ("p", "Playground"), ("f", "Fleet"), ("r", "Runs")):
             page.press("g")
             page.press(key)
             page.wait(f"document.querySelector('h1')?.innerText === '{title}'")
@@ -58,7 +58,7 @@ class Pages(browser_support.Case):
             page.wait(f"document.querySelector('h1')?.innerText === '{title}' && !document.querySelector('.loading')")
             self.assertEqual(page.evaluate("document.querySelectorAll('h1').length"), 1)
             nodes = page.ask("Accessibility.getFullAXTree")["nodes"]
-            named = {"button", "link", "textbox", "spinbutton"}
+            named = {"button", "link", "textbox", "spinbutton", "combobox", "checkbox"}
             nameless = [node for node in nodes if node.get("role", {}).get("value") in named and not node.get("name", {}).get("value")]
             self.assertEqual(nameless, [], title)
 

@@ -6,7 +6,7 @@ export const helpOpen = signal(false);
 
 type Handler = (event: KeyboardEvent) => void;
 const pageKeys = new Map<string, Handler>();
-const kPages: Record<string, string> = { f: "#/", r: "#/runs", l: "#/limits", a: "#/agents" };
+const kPages: Record<string, string> = { f: "#/", r: "#/runs", l: "#/limits", a: "#/agents", p: "#/playground" };
 const kChordMs = 1200;
 let chordAt = 0;
 

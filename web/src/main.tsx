@@ -6,6 +6,7 @@ import { start } from "./live.ts";
 import { AgentsPage } from "./pages/agents.tsx";
 import { FleetPage } from "./pages/fleet.tsx";
 import { LimitsPage } from "./pages/limits.tsx";
+import { PlaygroundPage } from "./pages/playground.tsx";
 import { RunPage } from "./pages/run.tsx";
 import { RunsPage } from "./pages/runs.tsx";
 import { Empty } from "./parts/states.tsx";
@@ -21,6 +22,7 @@ function Page(): JSX.Element {
     case "run": return <RunPage key={name} id={name} />;
     case "limits": return <LimitsPage chosen={name} />;
     case "agents": return <AgentsPage chosen={name} />;
+    case "playground": return <PlaygroundPage />;
     default: return <Empty title="There is no such page."><a href="#/">Go to the fleet</a></Empty>;
   }
 }

@@ -28,7 +28,8 @@ export function go(address: string): void {
 /** Changes the query without a new entry in the history. */
 export function replaceQuery(query: URLSearchParams): void {
   const text = query.toString();
-  history.replaceState(null, "", `#/${route.value.page}${text ? `?${text}` : ""}`);
+  const { page, name } = route.value;
+  history.replaceState(null, "", `#/${page}${name ? `/${encodeURIComponent(name)}` : ""}${text ? `?${text}` : ""}`);
   hash.value = location.hash;
 }
 

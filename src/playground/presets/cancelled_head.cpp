@@ -6,9 +6,9 @@ using namespace std::chrono_literals;
 
 // [show]
 static Task<> park(Semaphore& garage, std::string name, std::uint32_t units, Duration stays) {
-  const Result<Permit> spaces = co_await garage.acquire({.units = units, .label = name});
+  const Result<Permit> spaces = co_await garage.acquire({.units = units, .label = name});  //@ waits granted refused
   co_await sleep_for(stays);
-}
+}  //@ released
 
 void cancelled_head(Stage& stage) {
   Semaphore& garage = stage.semaphore("garage", 3);
@@ -17,7 +17,7 @@ void cancelled_head(Stage& stage) {
   stage.spawn("bike-a", park(garage, "bike-a", 1, 1s));         // waits behind the bus
   stage.spawn("bike-b", park(garage, "bike-b", 1, 1s));
   stage.advance(1s);
-  bus.cancel();
+  bus.cancel();  //@ left
   stage.run();
 }
 // [/show]

@@ -7,9 +7,10 @@ using namespace std::chrono_literals;
 // [show]
 static Task<> visit(Semaphore& garage, std::string name, std::uint32_t units, Duration arrives, Duration stays) {
   co_await sleep_for(arrives);
-  const Result<Permit> permit = co_await garage.acquire({.units = units, .label = name});
+  const Result<Permit> permit =
+      co_await garage.acquire({.units = units, .label = name});  //@ waits granted left refused
   co_await sleep_for(stays);
-}
+}  //@ released
 
 static void scene(Stage& stage, Semaphore& garage, const std::string& number) {
   for (int i = 0; i < 6; ++i) {  // one arrives each second and stays for almost two: a space is always taken

@@ -6,15 +6,15 @@ using namespace std::chrono_literals;
 
 // [show]
 static Task<> query_alone(Semaphore& slots, Server& database, std::string name) {
-  const Result<Permit> slot = co_await slots.acquire({.label = name});
-  const Connection connection(database);  // made for this query, and thrown away after it
+  const Result<Permit> slot = co_await slots.acquire({.label = name});  //@ waits granted slots
+  const Connection connection(database);  // made for this query, and thrown away after it //@ made database
   co_await sleep_for(1s);
-}
+}  //@ released discarded slots database
 
 static Task<> query_pooled(ConnectionPool& pool, std::string name) {
-  const auto connection = co_await pool.borrow({.label = name});
+  const auto connection = co_await pool.borrow({.label = name});  //@ waits granted made reused pool
   co_await sleep_for(1s);
-}
+}  //@ released pool
 
 void limit_or_reuse(Stage& stage) {
   Semaphore& slots = stage.semaphore("slots", 2);

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 static Task<> produce(TokenMeter& meter, Notification& done) {
   for (int i = 0; i < 50; ++i) {
     co_await sleep_for(100ms);
-    meter.count();
+    meter.count();  //@ token
   }
   done.notify();
 }

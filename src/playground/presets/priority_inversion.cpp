@@ -6,29 +6,30 @@ using namespace std::chrono_literals;
 
 // [show]
 static auto take(Semaphore& lock, const std::string& name, int priority) {
-  return lock.acquire({.priority = priority, .label = name});
+  return lock.acquire({.priority = priority, .label = name});  //@ waits granted door
 }
 static auto take(Mutex& lock, const std::string& name, int priority) {
-  return lock.lock({.priority = priority, .label = name});
+  return lock.lock({.priority = priority, .label = name});  //@ waits granted lock
 }
 
 static Task<> compute(Semaphore& processor, std::string name, int priority, Duration time) {
-  const Result<Permit> permit = co_await processor.acquire({.priority = priority, .label = name});
+  const Result<Permit> permit =
+      co_await processor.acquire({.priority = priority, .label = name});  //@ waits granted processor
   co_await sleep_for(time);
-}
+}  //@ released processor
 
 template <class Lock>
 static Task<> low(Semaphore& processor, Lock& lock, std::string name) {
   const auto held = co_await take(lock, name, -1);
   co_await compute(processor, name, -1, 1s);
-}
+}  //@ released low: door lock
 
 template <class Lock>
 static Task<> high(Lock& lock, std::string name) {
   co_await sleep_for(1s);
   const auto held = co_await take(lock, name, 3);
   co_await sleep_for(1s);
-}
+}  //@ released high: door lock
 
 template <class Lock>
 static void scene(Stage& stage, Semaphore& processor, Lock& lock, const std::string& number) {

@@ -11,16 +11,16 @@ struct Handles {
 };
 
 static Task<Result<>> own(Semaphore& door, Mutex& lock, Handles& handles) {
-  STINT_CO_TRY(handles.permit, co_await door.acquire({.label = "owner"}));
-  STINT_CO_TRY(handles.guard, co_await lock.lock({.label = "owner"}));
+  STINT_CO_TRY(handles.permit, co_await door.acquire({.label = "owner"}));  //@ waits granted door
+  STINT_CO_TRY(handles.guard, co_await lock.lock({.label = "owner"}));      //@ waits granted lock
   co_await sleep_for(2s);
-  co_return co_await handles.guard.unlock();  // by its owner: granted
+  co_return co_await handles.guard.unlock();  // by its owner: granted //@ released lock
 }
 
 static Task<Result<>> meddle(Handles& handles) {
   co_await sleep_for(1s);
-  handles.permit.release();                   // a semaphore counts; it has no owner
-  co_return co_await handles.guard.unlock();  // a mutex has one: denied
+  handles.permit.release();                   // a semaphore counts; it has no owner //@ released door
+  co_return co_await handles.guard.unlock();  // a mutex has one: denied //@ refused
 }
 
 void stranger_releases(Stage& stage) {

@@ -6,9 +6,9 @@ using namespace std::chrono_literals;
 
 // [show]
 static Task<> park(Semaphore& garage, std::string name) {
-  const Result<Permit> space = co_await garage.acquire({.label = name});
+  const Result<Permit> space = co_await garage.acquire({.label = name});  //@ waits granted left refused
   co_await sleep_for(1s);
-}  // the permit is destroyed: the space is free again
+}  // the permit is destroyed: the space is free again //@ released
 
 void three_at_two(Stage& stage) {
   Semaphore& garage = stage.semaphore("garage", 2);

@@ -9,7 +9,7 @@ import { setToken } from "../session.ts";
 import { nextTheme, theme } from "../theme.ts";
 import { Confirm, Dialog, Message } from "./confirm.tsx";
 
-const kPages: [string, string, string][] = [["fleet", "#/", "Fleet"], ["runs", "#/runs", "Runs"], ["limits", "#/limits", "Limits"], ["agents", "#/agents", "Agents"]];
+const kPages: [string, string, string][] = [["fleet", "#/", "Fleet"], ["runs", "#/runs", "Runs"], ["limits", "#/limits", "Limits"], ["agents", "#/agents", "Agents"], ["playground", "#/playground", "Playground"]];
 
 const kFreshMs = 3000; // older data is never shown without its age
 
@@ -59,8 +59,8 @@ function Locked({ detail }: { detail: string }): JSX.Element {
 }
 
 const kKeys: [string, string][] = [
-  ["g f", "Fleet"], ["g r", "Runs"], ["g l", "Limits"], ["g a", "Agents"], ["/", "Go to the filter"], ["j  k", "Next and previous run"], ["Enter", "Open the run"],
-  ["c", "Cancel the run (asks first)"], ["Esc", "Leave a field, close a dialog"], ["?", "This list"],
+  ["g f", "Fleet"], ["g r", "Runs"], ["g l", "Limits"], ["g a", "Agents"], ["g p", "Playground"], ["/", "Go to the filter"], ["j  k", "Next and previous run"], ["Enter", "Open the run"],
+  ["c", "Cancel the run (asks first)"], ["n  b", "Playground: next and previous event"], ["p", "Playground: play and pause"], ["Esc", "Leave a field, close a dialog"], ["?", "This list"],
 ];
 
 function Help(): JSX.Element {

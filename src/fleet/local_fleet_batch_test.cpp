@@ -170,7 +170,9 @@ TEST_P(BatchCrashes, every_run_is_acted_on_once_or_reported) {
     while (!begun) begun = world.get(fleet.begin_batch(request));
     ASSERT_TRUE(begun->batch);
     const std::string id = begun->batch->id;
+    world.store_.lost = 0;
     const std::string late = retry ? world.ended("a") : world.submit("a");
+    world.store_.lost = 0.1;
     for (int crash = 0; crash < 3; ++crash) world.carry_for(id, std::chrono::milliseconds(world.random_() % 3000));
     world.store_.lost = 0;
     const Result<store::Batch> done = world.get(fleet.follow_batch(id, {}));

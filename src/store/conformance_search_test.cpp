@@ -133,7 +133,7 @@ TEST_P(StoreTest, a_search_combines_with_every_other_filter) {
   EXPECT_EQ(listed(filter), (Ids{ids[3], ids[1]}));
   filter.also_agents = {"a"};
   EXPECT_EQ(listed(filter).size(), 5U);
-  filter.also_agents = {"nobody"};
+  filter.also_agents = {"unknown"};
   EXPECT_EQ(listed(filter), (Ids{ids[3], ids[1]}));
   filter.states = {RunState::queued};
   EXPECT_EQ(listed(filter), Ids{ids[3]});

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 namespace stint::store {
 namespace {
@@ -84,18 +85,24 @@ Task<Result<std::vector<Run>>> PostgresStore::list(Filter filter) {
   co_return runs;
 }
 
-/// Unfinished runs and children have indexes; the scan over all runs is cut into windows.
+/// Unfinished runs and children have indexes; the scan over all runs is cut into windows of numbers. A window begins at
+/// a run, so that gaps cost nothing.
 Task<Result<Matches>> PostgresStore::match(Filter filter) {
   Matches matches;
   RunNumber least;
   const bool indexed =
       !filter.parent.empty() || (!filter.states.empty() && std::ranges::none_of(filter.states, &domain::is_finished));
   if (!indexed) {
-    Parameters window;
-    window.number(filter.before).number(std::int64_t{kExamineMax});
-    STINT_CO_TRY(const PostgresRows rows, co_await read(query::examined, std::move(window)));
-    least = RunNumber{rows.number(0, 1)};
-    if (rows.number(0, 0) == kExamineMax) matches.next = least;
+    const auto newest_before = [this](RunNumber number) -> Task<Result<RunNumber>> {
+      STINT_CO_TRY(const PostgresRows rows, co_await read(query::newest_before, Parameters().number(number)));
+      co_return RunNumber{rows.maybe(0, 0).value_or(0)};
+    };
+    STINT_CO_TRY(const RunNumber top,
+                 co_await newest_before(filter.before.value > 0 ? filter.before
+                                                                : RunNumber{std::numeric_limits<std::int64_t>::max()}));
+    least = RunNumber{std::max<std::int64_t>(1, top.value - kExamineMax + 1)};
+    STINT_CO_TRY(const RunNumber rest, co_await newest_before(least));
+    if (rest.value > 0) matches.next = RunNumber{rest.value + 1};
   }
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::match, wanted(filter, least)));
   for (int row = 0; row < rows.size(); ++row) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace stint::store {
 namespace {
@@ -99,18 +100,29 @@ Result<std::vector<RunRow>> SqliteRows::list(const Filter& filter) {
   return rows;
 }
 
+/// 0: there is no run.
+Result<RunNumber> SqliteRows::newest_before(RunNumber number) {
+  Query query(database_, query::newest_before);
+  query.bind(1, number);
+  RunNumber newest;
+  if (query.next()) newest = RunNumber{query.number(0)};
+  STINT_CHECK(query.run());
+  return newest;
+}
+
 /// A statement that uses an index examines only runs that have not ended, or children of one run. The scan over all
-/// runs is cut into windows.
+/// runs is cut into windows of numbers; a window begins at a run, so that gaps cost nothing.
 Result<Matches> SqliteRows::match(const Filter& filter) {
   Matches matches;
   STINT_TRY(std::optional<Plan> found, plan(filter));
   if (!found) return matches;
   if (found->statement == query::list) {
-    Query window(database_, query::examined);
-    window.bind(1, filter.before).bind(2, std::int64_t{kExamineMax});
-    if (window.next() && window.number(0) > 0) found->least = RunNumber{window.number(1)};
-    if (window.number(0) == kExamineMax) matches.next = found->least;
-    STINT_CHECK(window.run());
+    STINT_TRY(
+        const RunNumber top,
+        newest_before(filter.before.value > 0 ? filter.before : RunNumber{std::numeric_limits<std::int64_t>::max()}));
+    found->least = RunNumber{std::max<std::int64_t>(1, top.value - kExamineMax + 1)};
+    STINT_TRY(const RunNumber rest, newest_before(found->least));
+    if (rest.value > 0) matches.next = RunNumber{rest.value + 1};
   }
   Query query(database_, found->statement);
   bind(query, filter, *found);

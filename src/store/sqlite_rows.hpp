@@ -143,6 +143,7 @@ class SqliteRows final : public Rows {
   Result<bool> are_few(const std::vector<domain::RunState>& states);
   struct Plan;
   Result<std::optional<Plan>> plan(const Filter& filter);
+  Result<RunNumber> newest_before(RunNumber number);
   static void bind(Query& query, const Filter& filter, const Plan& plan);
   Result<> read_texts(const Filter& filter, std::vector<RunRow>& rows);
   static Result<std::vector<BatchRow>> read_batches(Query& query);

@@ -24,9 +24,8 @@ class Page(browser_support.Case):
                        timeout=600, check=True)
 
     def paused(self, listen="127.0.0.1:0"):
-        d = self.serve(listen=listen)
-        self.assertEqual(d.ask("POST", "/v1/pause", {})[0], 200)
-        return d
+        self.stint("pause")
+        return self.serve(listen=listen)
 
     def cancel_all(self, count):
         """Through the page, which is closed at once; the daemon is killed on the way."""

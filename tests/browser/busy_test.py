@@ -54,17 +54,19 @@ class Busy(browser_support.Case):
 
     def watch(self, rows, seconds, per_second):
         self.submit_many(rows)
+        self.stint("pause")
         d = self.serve()
-        self.assertEqual(d.ask("POST", "/v1/pause", {})[0], 200)
         page = self.opened(d, "/runs?agent=slow")
         page.wait("document.querySelectorAll('.list-row').length > 5")
         # All rows are loaded before it begins; then the reader goes somewhere into the middle.
         page.wait(f"(scrollTo(0, document.body.scrollHeight), document.querySelector('[role=table]').getAttribute('aria-rowcount') === '{rows + 1}')", 180)
         page.evaluate(f"scrollTo(0, {20 * rows})")
-        page.wait("(row = [...document.querySelectorAll('.list-row')].find((each) => each.getBoundingClientRect().top > 300), row)")
+        page.wait("(row = [...document.querySelectorAll('.list-row')].find((each) => each.getBoundingClientRect().top > 300 && "
+                  "each.getBoundingClientRect().bottom < innerHeight), row)")
         key = page.evaluate("row.dataset.key")
-        page.click("checkbox", f"Select {key}")
-        page.evaluate("row.querySelector('a').focus({preventScroll: true})")
+        chosen = f"document.querySelector('[data-key=\"{key}\"] input')"
+        page.wait(f"({chosen}.checked || {chosen}.click(), {chosen}.checked)")
+        page.evaluate(f"document.querySelector('[data-key=\"{key}\"] a').focus({{preventScroll: true}})")
         place = "[scrollY, document.querySelector('[data-key=\"%s\"]').getBoundingClientRect().top, document.activeElement.innerText, " \
                 "document.querySelectorAll('.c-select input:checked').length]" % key
         before = page.evaluate(place)

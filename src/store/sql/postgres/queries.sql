@@ -115,8 +115,8 @@ SELECT @run@,
 FROM stint_v1.seen s WHERE @wanted@ ORDER BY run_id DESC LIMIT $5
 -- name: match
 SELECT run_id, public_id FROM stint_v1.seen s WHERE @wanted@ ORDER BY run_id DESC LIMIT $5
--- name: examined
-SELECT count(*), coalesce(min(run_id), 0) FROM (SELECT run_id FROM stint.run WHERE $1 = 0::bigint OR run_id < $1 ORDER BY run_id DESC LIMIT $2) x
+-- name: newest_before
+SELECT max(run_id) FROM stint.run WHERE run_id < $1
 -- name: with_key
 SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id)
 FROM stint_v1.seen s WHERE s.idem_key = $2 AND ($1 = '' OR s.agent = $1) ORDER BY run_id

@@ -316,8 +316,8 @@ SELECT @run@ FROM run WHERE public_id >= ?1 AND public_id < ?2 ORDER BY public_i
 -- name: list
 -- ?1, ?2 and ?8 contain each value between commas. ?7: only runs with this number or a higher one.
 SELECT @run@ FROM run WHERE @wanted@ ORDER BY run_id DESC LIMIT ?5;
--- name: examined
-SELECT count(*), min(run_id) FROM (SELECT run_id FROM run WHERE ?1 = 0 OR run_id < ?1 ORDER BY run_id DESC LIMIT ?2);
+-- name: newest_before
+SELECT max(run_id) FROM run WHERE run_id < ?1;
 -- name: with_key
 SELECT @run@ FROM run WHERE idem_key = ?1 AND idem_key IS NOT NULL AND (?2 IS NULL OR agent_id = ?2) ORDER BY run_id;
 -- name: list_children

@@ -23,7 +23,8 @@ target_compile_options(stint_flags INTERFACE
   -Wshadow -Woverloaded-virtual -Wextra-semi -Wcast-qual -Wdouble-promotion
   -Wimplicit-fallthrough -Wundef -Wunused -Wmissing-noreturn -Wunreachable-code
   # Asserts name files relative to the repository's root. Debug information keeps absolute paths, which debuggers need.
-  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
+  "SHELL:-iquote ${PROJECT_SOURCE_DIR}")  # cmake/Batches.cmake names files from there
 if(STINT_WERROR)
   target_compile_options(stint_flags INTERFACE -Werror)
 endif()

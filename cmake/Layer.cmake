@@ -6,12 +6,14 @@
 #     TESTS slots_test.cpp              linked into one program, `limit_test`, which is one entry of ctest: cmake/Tests.cmake
 #     BENCHES slots_bench.cpp           linked into one program, `limit_bench`
 #     DEPENDS stint::domain             layers below this one (tools/tidy.py has the order)
+#     APART postgres_                   files whose names begin so are compiled in batches of their own: cmake/Batches.cmake
 #     TOGETHER postgres Postgres/*      name and filter of tests that get their own entry: `limit.postgres`
 #     PARTS 2                           that many entries, `limit.part1` and `limit.part2`, for a program that takes long
 #     LABELS tsan)                      extra ctest labels; `tsan` also runs this layer's tests under ThreadSanitizer
 #
 # Every test carries the layer's name as a label. One test program per layer, not per file, keeps linking short.
 
+include(Batches)
 include(Tests)
 
 # A precompiled header, compiled once and shared: `stint_pch(target asio)` is cmake/pch_asio.hpp. It is compiled with the
@@ -52,6 +54,13 @@ function(stint_program target)
   endif()
 endfunction()
 
+# stint_executable(name a.cpp …): a program whose files are compiled in batches.
+function(stint_executable target)
+  stint_batches(batches ${target} FILES ${ARGN})
+  add_executable(${target} ${batches})
+  stint_program(${target})
+endfunction()
+
 # Compiles test files with a precompiled header and without optimisation, which takes half the time, with
 # a sanitizer a third.
 function(stint_test_flags target)
@@ -60,14 +69,15 @@ function(stint_test_flags target)
 endfunction()
 
 function(stint_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PARTS" "SOURCES;ASIO_SOURCES;TESTS;BENCHES;DEPENDS;TOGETHER;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PARTS" "SOURCES;ASIO_SOURCES;TESTS;BENCHES;DEPENDS;APART;TOGETHER;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "stint_layer(${name}): unknown ${arg_UNPARSED_ARGUMENTS}")
   endif()
   set(library stint_${name})
 
   if(arg_SOURCES OR arg_ASIO_SOURCES)
-    add_library(${library} ${arg_SOURCES} ${arg_ASIO_SOURCES})
+    stint_batches(batches ${library} FILES ${arg_SOURCES} ${arg_ASIO_SOURCES} APART ${arg_APART})
+    add_library(${library} ${batches})
     set(reach PUBLIC)
     # BUILD_INTERFACE keeps our flags out of the installed package.
     target_link_libraries(${library} PRIVATE $<BUILD_INTERFACE:stint_flags>)
@@ -92,7 +102,7 @@ function(stint_layer name)
       set(parts PARTS ${arg_PARTS})
     endif()
     stint_gtest(${name}_test ${parts}
-      PREFIX ${name} SOURCES ${arg_TESTS} DEPENDS stint::${name} TOGETHER ${arg_TOGETHER} LABELS ${name} ${arg_LABELS})
+      PREFIX ${name} SOURCES ${arg_TESTS} DEPENDS stint::${name} APART ${arg_APART} TOGETHER ${arg_TOGETHER} LABELS ${name} ${arg_LABELS})
   endif()
   if(STINT_BENCHES AND arg_BENCHES)
     add_executable(${name}_bench ${arg_BENCHES})

@@ -52,8 +52,9 @@ endfunction()
 # A program of GoogleTest cases: one entry of ctest. tools/gtest_run.py runs its tests in one process and counts each one, as
 # `<prefix>.<Suite>.<name>`. TOGETHER (name, filter, …) gives some tests their own entry, PARTS splits the rest.
 function(stint_gtest target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;PARTS" "SOURCES;DEPENDS;TOGETHER;LABELS")
-  add_executable(${target} ${arg_SOURCES})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;PARTS" "SOURCES;DEPENDS;APART;TOGETHER;LABELS")
+  stint_batches(batches ${target} FILES ${arg_SOURCES} APART ${arg_APART})
+  add_executable(${target} ${batches})
   target_link_libraries(${target} PRIVATE ${arg_DEPENDS} rapidcheck GTest::gtest_main)
   stint_program(${target})
   stint_test_flags(${target})

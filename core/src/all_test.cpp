@@ -40,7 +40,7 @@ Task<Result<>> checks(bool good) {
   if (!good) co_return fail(Errc::denied, "bad");
   co_return Result<>();
 }
-Task<int> throws(int value) {
+Task<int> throws_on_one(int value) {
   co_await yield();
   if (value == 1) throw std::runtime_error("boom");
   co_return value;
@@ -111,7 +111,7 @@ TEST_P(AllTest, of_an_empty_vector_completes_at_once) {
 TEST_P(AllTest, of_a_vector_rethrows_the_first_exception) {
   const auto body = [&]() -> Task<> {
     std::vector<Task<int>> tasks;
-    for (int i = 0; i < 3; ++i) tasks.push_back(throws(i));
+    for (int i = 0; i < 3; ++i) tasks.push_back(throws_on_one(i));
     try {
       (void)co_await all(std::move(tasks));
     } catch (const std::runtime_error& error) {

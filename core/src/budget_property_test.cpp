@@ -13,7 +13,7 @@ namespace stint {
 namespace {
 
 /// Tokens only. Every figure is recomputed from the lists of budgets and reservations, following the documentation.
-class Model {
+class BudgetModel {
  public:
   struct Node {
     int parent = -1;
@@ -69,9 +69,9 @@ class Model {
   }
 };
 
-class Both {
+class BothBudgets {
  public:
-  explicit Both(std::int64_t bound) {
+  explicit BothBudgets(std::int64_t bound) {
     budgets_.emplace_back(Allowance{.tokens = bound});
     model_.nodes.push_back({.bound = bound});
   }
@@ -114,13 +114,13 @@ class Both {
  private:
   std::vector<Budget> budgets_;
   std::vector<Reservation> claims_;
-  Model model_;
+  BudgetModel model_;
 };
 
 RC_GTEST_PROP(BudgetProperty, a_tree_agrees_with_a_naive_model, ()) {
   const auto amount = rc::gen::inRange<std::int64_t>(0, 120);
   const auto bound = rc::gen::oneOf(rc::gen::just(Allowance::kUnlimited), rc::gen::inRange<std::int64_t>(0, 200));
-  Both both(*bound);
+  BothBudgets both(*bound);
   const int steps = *rc::gen::inRange(0, 60);
   for (int step = 0; step < steps; ++step) {
     const int node = both.pick(*rc::gen::inRange(0, 1000));

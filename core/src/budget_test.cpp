@@ -13,14 +13,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr TimePoint kStart{1000h};
+constexpr TimePoint kBudgetStart{1000h};
 
 TEST(Budget, is_unlimited_by_default) {
   Budget budget;
-  EXPECT_EQ(budget.remaining(kStart), Allowance());
-  EXPECT_TRUE(budget.start(kStart).is_never());
+  EXPECT_EQ(budget.remaining(kBudgetStart), Allowance());
+  EXPECT_TRUE(budget.start(kBudgetStart).is_never());
   EXPECT_TRUE(budget.spend({.attempts = 1000, .tokens = Budget::kAmountMax, .cost_micros = 1}));
-  EXPECT_EQ(budget.remaining(kStart), Allowance());
+  EXPECT_EQ(budget.remaining(kBudgetStart), Allowance());
   EXPECT_EQ(budget.spent(), (Spend{.attempts = 1000, .tokens = Budget::kAmountMax, .cost_micros = 1}));
 }
 
@@ -40,8 +40,8 @@ TEST(Budget, exhaustion_names_the_resource_and_the_missing_amount) {
 TEST(Budget, takes_all_or_nothing) {
   Budget budget(Allowance{.attempts = 3, .tokens = 500});
   EXPECT_FALSE(budget.reserve({.attempts = 1, .tokens = 501}));
-  EXPECT_EQ(budget.remaining(kStart).attempts, 3);
-  EXPECT_EQ(budget.remaining(kStart).tokens, 500);
+  EXPECT_EQ(budget.remaining(kBudgetStart).attempts, 3);
+  EXPECT_EQ(budget.remaining(kBudgetStart).tokens, 500);
 }
 
 TEST(Budget, refuses_amounts_out_of_range) {
@@ -52,21 +52,21 @@ TEST(Budget, refuses_amounts_out_of_range) {
 
 TEST(Budget, negative_bounds_count_as_zero) {
   Budget budget(Allowance{.time = -1s, .tokens = -5});
-  EXPECT_EQ(budget.remaining(kStart).tokens, 0);
-  EXPECT_TRUE(budget.start(kStart).passed(kStart));
+  EXPECT_EQ(budget.remaining(kBudgetStart).tokens, 0);
+  EXPECT_TRUE(budget.start(kBudgetStart).passed(kBudgetStart));
 }
 
 TEST(Budget, a_reservation_holds_until_it_is_settled) {
   Budget budget(Allowance{.tokens = 100});
   auto reservation = budget.reserve({.tokens = 80});
   ASSERT_TRUE(reservation);
-  EXPECT_EQ(budget.remaining(kStart).tokens, 20);
+  EXPECT_EQ(budget.remaining(kBudgetStart).tokens, 20);
   EXPECT_EQ(budget.spent().tokens, 0);
   reservation->settle({.tokens = 30});
-  EXPECT_EQ(budget.remaining(kStart).tokens, 70);
+  EXPECT_EQ(budget.remaining(kBudgetStart).tokens, 70);
   EXPECT_EQ(budget.spent().tokens, 30);
   reservation->settle({.tokens = 30});
-  EXPECT_EQ(budget.remaining(kStart).tokens, 70) << "settled twice";
+  EXPECT_EQ(budget.remaining(kBudgetStart).tokens, 70) << "settled twice";
   EXPECT_EQ(reservation->amount(), Spend());
 }
 
@@ -74,10 +74,10 @@ TEST(Budget, a_dropped_reservation_returns_all_of_it) {
   Budget budget(Allowance{.attempts = 1, .cost_micros = 10});
   {
     const auto reservation = budget.reserve({.attempts = 1, .cost_micros = 10});
-    EXPECT_EQ(budget.remaining(kStart).attempts, 0);
+    EXPECT_EQ(budget.remaining(kBudgetStart).attempts, 0);
   }
-  EXPECT_EQ(budget.remaining(kStart).attempts, 1);
-  EXPECT_EQ(budget.remaining(kStart).cost_micros, 10);
+  EXPECT_EQ(budget.remaining(kBudgetStart).attempts, 1);
+  EXPECT_EQ(budget.remaining(kBudgetStart).cost_micros, 10);
 }
 
 TEST(Budget, an_overrun_is_charged_and_leaves_nothing_remaining) {
@@ -85,10 +85,10 @@ TEST(Budget, an_overrun_is_charged_and_leaves_nothing_remaining) {
   auto first = budget.reserve({.cost_micros = 50});
   auto second = budget.reserve({.cost_micros = 50});
   first->settle({.cost_micros = 120});
-  EXPECT_EQ(budget.remaining(kStart).cost_micros, 0);
+  EXPECT_EQ(budget.remaining(kBudgetStart).cost_micros, 0);
   EXPECT_EQ(budget.spent().cost_micros, 120);
   second->settle({});
-  EXPECT_EQ(budget.remaining(kStart).cost_micros, 0) << "100 less 120 is not 50";
+  EXPECT_EQ(budget.remaining(kBudgetStart).cost_micros, 0) << "100 less 120 is not 50";
   EXPECT_FALSE(budget.reserve({.cost_micros = 1}));
 }
 
@@ -99,54 +99,54 @@ TEST(Budget, a_moved_reservation_settles_once) {
   first.settle({.tokens = 4});  // NOLINT: the source is empty
   EXPECT_EQ(budget.spent().tokens, 0);
   second = *budget.reserve({.tokens = 6});  // returns the 4 that it held
-  EXPECT_EQ(budget.remaining(kStart).tokens, 4);
+  EXPECT_EQ(budget.remaining(kBudgetStart).tokens, 4);
 }
 
 TEST(Budget, time_starts_at_the_first_start) {
   Budget budget(Allowance{.time = 10s});
-  EXPECT_EQ(budget.remaining(kStart).time, 10s);
-  EXPECT_EQ(budget.remaining(kStart + 1h).time, 10s) << "waiting in the queue is free";
-  EXPECT_EQ(budget.start(kStart + 1h), Deadline(kStart + 1h + 10s));
-  EXPECT_EQ(budget.start(kStart + 1h + 4s), Deadline(kStart + 1h + 10s)) << "only the first start counts";
-  EXPECT_EQ(budget.remaining(kStart + 1h + 4s).time, 6s);
-  EXPECT_EQ(budget.remaining(kStart + 2h).time, 0s);
+  EXPECT_EQ(budget.remaining(kBudgetStart).time, 10s);
+  EXPECT_EQ(budget.remaining(kBudgetStart + 1h).time, 10s) << "waiting in the queue is free";
+  EXPECT_EQ(budget.start(kBudgetStart + 1h), Deadline(kBudgetStart + 1h + 10s));
+  EXPECT_EQ(budget.start(kBudgetStart + 1h + 4s), Deadline(kBudgetStart + 1h + 10s)) << "only the first start counts";
+  EXPECT_EQ(budget.remaining(kBudgetStart + 1h + 4s).time, 6s);
+  EXPECT_EQ(budget.remaining(kBudgetStart + 2h).time, 0s);
 }
 
 TEST(Budget, paused_time_does_not_count) {
   Budget budget(Allowance{.time = 10s});
-  budget.start(kStart);
-  budget.pause(kStart + 3s);
-  budget.pause(kStart + 4s);  // changes nothing
-  EXPECT_EQ(budget.remaining(kStart + 1h).time, 7s);
-  budget.resume(kStart + 1h);
-  budget.resume(kStart + 2h);  // changes nothing
-  EXPECT_EQ(budget.deadline(kStart + 1h), Deadline(kStart + 1h + 7s));
-  EXPECT_EQ(budget.remaining(kStart + 1h + 2s).time, 5s);
+  budget.start(kBudgetStart);
+  budget.pause(kBudgetStart + 3s);
+  budget.pause(kBudgetStart + 4s);  // changes nothing
+  EXPECT_EQ(budget.remaining(kBudgetStart + 1h).time, 7s);
+  budget.resume(kBudgetStart + 1h);
+  budget.resume(kBudgetStart + 2h);  // changes nothing
+  EXPECT_EQ(budget.deadline(kBudgetStart + 1h), Deadline(kBudgetStart + 1h + 7s));
+  EXPECT_EQ(budget.remaining(kBudgetStart + 1h + 2s).time, 5s);
 }
 
 TEST(Budget, a_paused_parent_stops_the_clocks_beneath_and_not_the_other_way_round) {
   Budget parent(Allowance{.time = 60s});
   auto child = *parent.split({.time = 10s});
-  child.start(kStart);
-  EXPECT_EQ(parent.remaining(kStart + 1s).time, 59s) << "work beneath has started it too";
-  parent.pause(kStart + 2s);
-  EXPECT_EQ(child.remaining(kStart + 100s).time, 8s);
-  parent.resume(kStart + 100s);
-  child.pause(kStart + 101s);
-  EXPECT_EQ(child.remaining(kStart + 110s).time, 7s);
-  EXPECT_EQ(parent.remaining(kStart + 110s).time, 48s);
-  EXPECT_EQ(child.remaining(kStart + 155s).time, 3s) << "never more than the parent's";
+  child.start(kBudgetStart);
+  EXPECT_EQ(parent.remaining(kBudgetStart + 1s).time, 59s) << "work beneath has started it too";
+  parent.pause(kBudgetStart + 2s);
+  EXPECT_EQ(child.remaining(kBudgetStart + 100s).time, 8s);
+  parent.resume(kBudgetStart + 100s);
+  child.pause(kBudgetStart + 101s);
+  EXPECT_EQ(child.remaining(kBudgetStart + 110s).time, 7s);
+  EXPECT_EQ(parent.remaining(kBudgetStart + 110s).time, 48s);
+  EXPECT_EQ(child.remaining(kBudgetStart + 155s).time, 3s) << "never more than the parent's";
 }
 
 // Behaviour 114.
 TEST(Budget, a_child_never_has_more_time_than_its_parent_and_the_parent_keeps_its_own) {
   Budget parent(Allowance{.time = 10s});
-  parent.start(kStart);
+  parent.start(kBudgetStart);
   auto longer = *parent.split({.time = 1h});
   auto shorter = *parent.split({.time = 1s});
-  EXPECT_EQ(longer.start(kStart + 4s), Deadline(kStart + 10s));
-  EXPECT_EQ(shorter.start(kStart + 4s), Deadline(kStart + 5s));
-  EXPECT_EQ(parent.deadline(kStart + 4s), Deadline(kStart + 10s));
+  EXPECT_EQ(longer.start(kBudgetStart + 4s), Deadline(kBudgetStart + 10s));
+  EXPECT_EQ(shorter.start(kBudgetStart + 4s), Deadline(kBudgetStart + 5s));
+  EXPECT_EQ(parent.deadline(kBudgetStart + 4s), Deadline(kBudgetStart + 10s));
 }
 
 // Behaviour 114.
@@ -154,14 +154,14 @@ TEST(Budget, a_child_takes_from_its_parent_and_returns_the_rest) {
   Budget parent(Allowance{.tokens = 100});
   {
     auto child = *parent.split({.tokens = 60});
-    EXPECT_EQ(parent.remaining(kStart).tokens, 40);
+    EXPECT_EQ(parent.remaining(kBudgetStart).tokens, 40);
     EXPECT_TRUE(child.spend({.tokens = 25}));
-    EXPECT_EQ(parent.remaining(kStart).tokens, 40) << "what was carved out is the child's";
+    EXPECT_EQ(parent.remaining(kBudgetStart).tokens, 40) << "what was carved out is the child's";
     EXPECT_EQ(parent.spent().tokens, 25);
     EXPECT_FALSE(child.spend({.tokens = 36}));
     EXPECT_TRUE(parent.spend({.tokens = 40})) << "the child's smaller bound is not the parent's";
   }
-  EXPECT_EQ(parent.remaining(kStart).tokens, 35);
+  EXPECT_EQ(parent.remaining(kBudgetStart).tokens, 35);
   EXPECT_EQ(parent.spent().tokens, 65);
 }
 
@@ -172,7 +172,7 @@ TEST(Budget, a_child_cannot_be_larger_than_what_is_left) {
   const auto second = parent.split({.tokens = 41});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error(), Errc::exhausted);
-  EXPECT_EQ(parent.remaining(kStart).tokens, 40) << "nothing was taken";
+  EXPECT_EQ(parent.remaining(kBudgetStart).tokens, 40) << "nothing was taken";
 }
 
 TEST(Budget, resources_that_a_child_does_not_bound_are_shared) {
@@ -180,8 +180,8 @@ TEST(Budget, resources_that_a_child_does_not_bound_are_shared) {
   auto child = *parent.split({.tokens = 60});
   auto grandchild = *child.split({});
   EXPECT_TRUE(grandchild.spend({.attempts = 1, .tokens = 10, .cost_micros = 20}));
-  EXPECT_EQ(parent.remaining(kStart), (Allowance{.attempts = 1, .tokens = 40, .cost_micros = 30}));
-  EXPECT_EQ(child.remaining(kStart), (Allowance{.attempts = 1, .tokens = 50, .cost_micros = 30}));
+  EXPECT_EQ(parent.remaining(kBudgetStart), (Allowance{.attempts = 1, .tokens = 40, .cost_micros = 30}));
+  EXPECT_EQ(child.remaining(kBudgetStart), (Allowance{.attempts = 1, .tokens = 50, .cost_micros = 30}));
   EXPECT_TRUE(parent.spend({.attempts = 1}));
   EXPECT_EQ(grandchild.spend({.attempts = 1}).error(), Errc::exhausted);
 }
@@ -192,11 +192,11 @@ TEST(Budget, an_overrun_of_a_child_is_charged_to_the_parent_at_once) {
   auto grandchild = *child.split({.cost_micros = 40});
   auto call = *grandchild.reserve({.cost_micros = 40});
   call.settle({.cost_micros = 70});
-  EXPECT_EQ(grandchild.remaining(kStart).cost_micros, 0);
-  EXPECT_EQ(parent.remaining(kStart).cost_micros, 30);
+  EXPECT_EQ(grandchild.remaining(kBudgetStart).cost_micros, 0);
+  EXPECT_EQ(parent.remaining(kBudgetStart).cost_micros, 30);
   grandchild.settle();
   child.settle();
-  EXPECT_EQ(parent.remaining(kStart).cost_micros, 30);
+  EXPECT_EQ(parent.remaining(kBudgetStart).cost_micros, 30);
   EXPECT_EQ(parent.spent().cost_micros, 70);
 }
 
@@ -207,13 +207,13 @@ TEST(Budget, a_settled_child_refuses_and_its_reservations_settle_with_the_parent
   auto call = *child->reserve({.tokens = 10});
   child->settle();
   child->settle();  // may be repeated
-  EXPECT_EQ(parent.remaining(kStart).tokens, 70) << "30 are still out";
+  EXPECT_EQ(parent.remaining(kBudgetStart).tokens, 70) << "30 are still out";
   EXPECT_EQ(child->reserve({.tokens = 1}).error(), Errc::closed);
   EXPECT_EQ(grandchild.reserve({.tokens = 1}).error(), Errc::closed);
   child.reset();
   call.settle({.tokens = 4});
   grandchild.settle();
-  EXPECT_EQ(parent.remaining(kStart).tokens, 96);
+  EXPECT_EQ(parent.remaining(kBudgetStart).tokens, 96);
   EXPECT_EQ(parent.spent().tokens, 4);
 }
 
@@ -231,7 +231,7 @@ TEST(Budget, nested_splits_are_bounded) {
   EXPECT_EQ(chain.back().split({}).error(), Errc::invalid);
   EXPECT_TRUE(chain.back().spend({.tokens = 7}));
   while (chain.size() > 1) chain.pop_back();
-  EXPECT_EQ(chain.front().remaining(kStart).tokens, 3);
+  EXPECT_EQ(chain.front().remaining(kBudgetStart).tokens, 3);
 }
 
 TEST(Budget, sums_saturate_instead_of_wrapping) {
@@ -241,15 +241,7 @@ TEST(Budget, sums_saturate_instead_of_wrapping) {
   auto call = *child.reserve({.tokens = Budget::kAmountMax});
   call.settle({.tokens = Allowance::kUnlimited});
   EXPECT_EQ(child.spent().tokens, Budget::kAmountMax);
-  EXPECT_EQ(budget.remaining(kStart).tokens, Allowance::kUnlimited);
-}
-
-/// Runs `work(thread number)` on `count` threads at once.
-template <class Work>
-void on_threads(int count, Work work) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) threads.emplace_back(work, i);
-  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(budget.remaining(kBudgetStart).tokens, Allowance::kUnlimited);
 }
 
 // Behaviour 111. Thirty-two threads request more than there is: the granted amounts add up to the total.
@@ -266,7 +258,7 @@ TEST(BudgetThreads, accounting_under_concurrency_is_exact) {
   for (const std::int64_t one : granted) sum += one;
   EXPECT_EQ(sum, kTokens);
   EXPECT_EQ(budget.spent().tokens, kTokens);
-  EXPECT_EQ(budget.remaining(kStart).tokens, 0);
+  EXPECT_EQ(budget.remaining(kBudgetStart).tokens, 0);
 }
 
 // Behaviour 111. Two threads race for the last token of each of many budgets: exactly one gets it.
@@ -311,8 +303,8 @@ TEST(BudgetThreads, splits_and_settlements_conserve) {
   Spend sum;
   for (const Spend& one : used) sum = {.attempts = sum.attempts + one.attempts, .tokens = sum.tokens + one.tokens};
   EXPECT_EQ(budget.spent(), sum);
-  EXPECT_EQ(budget.remaining(kStart).attempts, 1'000'000 - sum.attempts);
-  EXPECT_EQ(budget.remaining(kStart).tokens, 1'000'000 - sum.tokens);
+  EXPECT_EQ(budget.remaining(kBudgetStart).attempts, 1'000'000 - sum.attempts);
+  EXPECT_EQ(budget.remaining(kBudgetStart).tokens, 1'000'000 - sum.tokens);
 }
 
 }  // namespace

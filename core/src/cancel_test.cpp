@@ -134,19 +134,6 @@ Task<> racing(Log& log) {
   const auto winner = co_await race(sleeper(log, 1s, 1), sleeper(log, 1h, 2));
   log.push_back("won by " + std::to_string(winner.index()));
 }
-/// Runs over many seeds: a bug may show only in some orders.
-template <class Body>
-void over_seeds(Body body) {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    SCOPED_TRACE(seed);
-    Log log;
-    Simulator sim(seed);
-    RootScope scope(sim);
-    body(sim, scope, log);
-    sim.settle();  // no destroyed object may still be queued
-    ASSERT_TRUE(scope.idle());
-  }
-}
 Task<int> slow(Log& log, SlowLeaf*& leaf) {
   const Trace trace{log, "gone 2"};
   co_await SlowLeaf(leaf);

@@ -13,20 +13,6 @@
 namespace stint {
 namespace {
 
-/// Runs over many seeds: a bug may show only in some orders.
-template <class Body>
-void over_seeds(Body body) {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    SCOPED_TRACE(seed);
-    Log log;
-    Simulator sim(seed);
-    RootScope scope(sim);
-    body(sim, scope, log);
-    sim.settle();  // no destroyed object may still be queued
-    ASSERT_TRUE(scope.idle());
-  }
-}
-
 Task<int> number(Log& log, Duration until, int value) {
   const Trace trace{log, "gone " + std::to_string(value)};
   co_await sleep_until(TimePoint(until));
@@ -356,10 +342,6 @@ TEST(WithDeadline, does_not_nest_results) {
     sim.settle();
     EXPECT_EQ(log, (Log{"gone -1", "negative"}));
   });
-}
-Task<> sees_deadline(Deadline& seen) {
-  seen = (co_await current_token()).deadline();
-  co_return;
 }
 Task<> nested_deadlines(Deadline& seen) {
   const auto inner = [](Deadline& out) -> Task<> {

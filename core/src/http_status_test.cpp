@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-ServerDelay wait(Duration duration) { return {.kind = ServerDelay::Kind::wait, .wait = duration}; }
+ServerDelay wait_of(Duration duration) { return {.kind = ServerDelay::Kind::wait, .wait = duration}; }
 
 TEST(HttpStatus, requests_that_were_not_executed_are_safe_to_repeat) {
   for (const int status : {408, 409, 429, 503, 529}) {
@@ -43,7 +43,7 @@ TEST(HttpStatus, codes_name_the_kind_of_failure) {
 
 TEST(HttpStatus, too_many_requests_without_a_delay_is_a_quota) {
   EXPECT_EQ(http_error(429, {}, "").retry(), Retry::never);
-  const Error error = http_error(429, {.delay = wait(7s)}, "slow down");
+  const Error error = http_error(429, {.delay = wait_of(7s)}, "slow down");
   EXPECT_EQ(error.retry(), Retry::safe);
   EXPECT_EQ(error.retry_after(), 7s);
   EXPECT_EQ(error.what(), "HTTP 429: slow down");

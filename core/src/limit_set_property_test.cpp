@@ -1,5 +1,5 @@
 // Overlapping sets in all orders, over many seeds: caps are exact, no wait is endless, every permit is returned. A
-// failing seed reproduces the failure: `explore<InOneOrder>(seed)`.
+// failing seed reproduces the failure: `explore_limit_sets<InOneOrder>(seed)`.
 #include "stint/limit_set.hpp"
 #include "stint/testing.hpp"
 #include "test_support.hpp"
@@ -13,10 +13,10 @@ namespace {
 
 using Limits = std::vector<LimitSet::Limit>;
 
-struct World {
+struct LimitSetWorld {
   static constexpr std::size_t kWorkers = 6, kRounds = 4;
   static constexpr std::int64_t kCapacity[] = {2, 1, 3};
-  explicit World(std::uint64_t seed) { sim.emplace(seed); }
+  explicit LimitSetWorld(std::uint64_t seed) { sim.emplace(seed); }
   std::uint64_t draw(std::uint64_t below) { return sim->random()() % below; }
   /// Some limits in random order, occasionally one of them twice.
   Limits draw_limits() {
@@ -39,16 +39,16 @@ struct World {
 };
 /// Counts the units a frame uses, for as long as it lives.
 struct Use {
-  Use(World& where, const Limits& what) : world(where), limits(what) { count(1); }
+  Use(LimitSetWorld& where, const Limits& what) : world(where), limits(what) { count(1); }
   ~Use() { count(-1); }
   void count(std::int64_t sign) const {
     for (const auto& limit : limits) {
       const auto i = static_cast<std::size_t>(limit.semaphore - world.semaphores);
       world.used[i] += sign * std::int64_t{limit.units};
-      if (world.used[i] > World::kCapacity[i]) world.wrong = "more than the capacity is in use";
+      if (world.used[i] > LimitSetWorld::kCapacity[i]) world.wrong = "more than the capacity is in use";
     }
   }
-  World& world;
+  LimitSetWorld& world;
   const Limits& limits;
 };
 
@@ -73,8 +73,8 @@ struct AsWritten {
 };
 
 template <class Way>
-Task<> explored_worker(World& world) {
-  for (std::size_t round = 0; round < World::kRounds; ++round) {
+Task<> explored_worker(LimitSetWorld& world) {
+  for (std::size_t round = 0; round < LimitSetWorld::kRounds; ++round) {
     for (auto pause = world.draw(4); pause > 0; --pause) co_await yield();
     const Limits limits = world.draw_limits();
     LimitSetOptions options;
@@ -94,19 +94,20 @@ Task<> explored_worker(World& world) {
   }
 }
 template <class Way>
-Task<> explored_troubles(World& world) {
+Task<> explored_troubles(LimitSetWorld& world) {
   for (int i = 0; i < 6; ++i) {
     co_await sleep_for(std::chrono::milliseconds(1 + world.draw(10)));
-    if (world.draw(3) == 0) world.scopes[world.draw(World::kWorkers)]->cancel();
+    if (world.draw(3) == 0) world.scopes[world.draw(LimitSetWorld::kWorkers)]->cancel();
   }
 }
 
 /// The failure found with this seed; empty if none.
 template <class Way>
-std::string explore(std::uint64_t seed) {
-  World world(seed);
-  for (std::size_t id = 0; id <= World::kWorkers; ++id) world.scopes.push_back(std::make_unique<RootScope>(*world.sim));
-  for (std::size_t id = 0; id < World::kWorkers; ++id) world.scopes[id]->spawn(explored_worker<Way>(world));
+std::string explore_limit_sets(std::uint64_t seed) {
+  LimitSetWorld world(seed);
+  for (std::size_t id = 0; id <= LimitSetWorld::kWorkers; ++id)
+    world.scopes.push_back(std::make_unique<RootScope>(*world.sim));
+  for (std::size_t id = 0; id < LimitSetWorld::kWorkers; ++id) world.scopes[id]->spawn(explored_worker<Way>(world));
   world.scopes.back()->spawn(explored_troubles<Way>(world));
   const auto all_idle = [&world] {
     return std::ranges::all_of(world.scopes, [](auto& scope) { return scope->idle(); });
@@ -116,17 +117,18 @@ std::string explore(std::uint64_t seed) {
     if (!world.wrong.empty()) return world.wrong;
   }
   for (std::size_t i = 0; i < 3; ++i) {
-    if (world.semaphores[i].available() != World::kCapacity[i]) return "a permit is lost";
+    if (world.semaphores[i].available() != LimitSetWorld::kCapacity[i]) return "a permit is lost";
   }
   return "";
 }
 
 TEST(LimitSetExplorer, five_thousand_seeds_of_opposite_orders_never_deadlock) {
-  for (std::uint64_t seed = 0; seed < 5000; ++seed) ASSERT_EQ(explore<InOneOrder>(seed), "") << "seed " << seed;
+  for (std::uint64_t seed = 0; seed < 5000; ++seed)
+    ASSERT_EQ(explore_limit_sets<InOneOrder>(seed), "") << "seed " << seed;
 }
 TEST(LimitSetExplorer, detects_the_deadlock_of_sets_acquired_in_listed_order) {
   int caught = 0;
-  for (std::uint64_t seed = 0; seed < 200; ++seed) caught += !explore<AsWritten>(seed).empty();
+  for (std::uint64_t seed = 0; seed < 200; ++seed) caught += !explore_limit_sets<AsWritten>(seed).empty();
   EXPECT_GT(caught, 0);
   std::printf("  caught in %d of 200 seeds\n", caught);
 }

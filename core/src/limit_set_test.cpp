@@ -282,26 +282,26 @@ TEST_F(LimitSetTest, a_deadline_during_reacquisition_leaves_the_set_empty) {
 
 // ---- Threads -------------------------------------------------------------------------------------------------------
 
-struct Stress {
+struct LimitSetStress {
   Semaphore a{"a", 2}, b{"b", 1}, c{"c", 3};
   std::atomic<std::int64_t> used[3] = {};
 };
-struct Use {
-  Use(Stress& stress, std::size_t which, std::int64_t units) : used(stress.used[which]), count(units) {
+struct StressUse {
+  StressUse(LimitSetStress& stress, std::size_t which, std::int64_t units) : used(stress.used[which]), count(units) {
     constexpr std::int64_t kCapacity[] = {2, 1, 3};
     STINT_ASSERT((used += count) <= kCapacity[which]);
   }
-  ~Use() { used -= count; }
+  ~StressUse() { used -= count; }
   std::atomic<std::int64_t>& used;
   std::int64_t count;
 };
-Task<int> uses(Stress& stress, const LimitSet& set, std::uint64_t pauses) {
+Task<int> uses(LimitSetStress& stress, const LimitSet& set, std::uint64_t pauses) {
   auto permits = co_await set.acquire();
   for (int round = 0; round < 2; ++round) {
     {
-      const Use in_a(stress, 0, permits->units(stress.a));
-      const Use in_b(stress, 1, permits->units(stress.b));
-      const Use in_c(stress, 2, permits->units(stress.c));
+      const StressUse in_a(stress, 0, permits->units(stress.a));
+      const StressUse in_b(stress, 1, permits->units(stress.b));
+      const StressUse in_c(stress, 2, permits->units(stress.c));
       while (pauses-- > 0) co_await yield();
     }
     pauses = 1;
@@ -309,11 +309,7 @@ Task<int> uses(Stress& stress, const LimitSet& set, std::uint64_t pauses) {
   }
   co_return 1;
 }
-Task<int> yields(std::uint64_t count) {
-  while (count-- > 0) co_await yield();
-  co_return 0;
-}
-Task<> stress_task(Stress& stress, std::uint64_t seed) {
+Task<> stress_task(LimitSetStress& stress, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const LimitSet sets[] = {LimitSet({{&stress.a, 1}, {&stress.b, 1}}), LimitSet({{&stress.b, 1}, {&stress.a, 2}}),
                            LimitSet({{&stress.c, 2}, {&stress.a, 1}}), LimitSet({{&stress.b, 1}, {&stress.c, 3}})};
@@ -323,7 +319,7 @@ Task<> stress_task(Stress& stress, std::uint64_t seed) {
   }
 }
 TEST(LimitSetThreads, stress_of_overlapping_sets_with_cancels_on_two_threads) {
-  Stress stress;
+  LimitSetStress stress;
   std::vector<std::thread> threads;
   for (std::uint64_t id = 0; id < 2; ++id) {
     threads.emplace_back([&, id] {

@@ -13,9 +13,9 @@
 namespace stint {
 namespace {
 
-struct World {
+struct MutexWorld {
   static constexpr int kWorkers = 6, kRounds = 4;
-  explicit World(std::uint64_t seed) { sim.emplace(seed); }
+  explicit MutexWorld(std::uint64_t seed) { sim.emplace(seed); }
   std::uint64_t draw(std::uint64_t below) { return sim->random()() % below; }
   int draw_priority() { return static_cast<int>(draw(8)) + Semaphore::kPriorityMin; }
 
@@ -30,20 +30,20 @@ struct World {
 };
 
 struct Inside {
-  Inside(World& where, std::size_t which) : world(where), index(which) {
+  Inside(MutexWorld& where, std::size_t which) : world(where), index(which) {
     if (++world.inside[index] > 1) world.wrong = "two hold one mutex";
     ++world.locked;
   }
   ~Inside() { --world.inside[index]; }
-  World& world;
+  MutexWorld& world;
   std::size_t index;
 };
-struct Held {
+struct HeldMutex {
   MutexGuard guard;
   std::unique_ptr<Inside> inside;
 };
 
-Task<Result<MutexGuard>> draw_lock(World& world, Mutex& mutex, const LockOptions& options) {
+Task<Result<MutexGuard>> draw_lock(MutexWorld& world, Mutex& mutex, const LockOptions& options) {
   switch (world.draw(4)) {
     case 0: co_return co_await with_deadline(Deadline(world.sim->now() + 20ms), awaited(mutex.lock(options)));
     case 1: {
@@ -54,20 +54,20 @@ Task<Result<MutexGuard>> draw_lock(World& world, Mutex& mutex, const LockOptions
     default: co_return co_await mutex.lock(options);
   }
 }
-Task<> draw_run(World& world, const std::string& caller) {
+Task<> draw_run(MutexWorld& world, const std::string& caller) {
   AcquireOptions options;
   options.priority = world.asked_of_cpu[caller] = world.draw_priority();
   options.label = caller;
   const auto permit = co_await world.cpu.acquire(options);
   if (world.draw(2) == 0) co_await sleep_for(std::chrono::milliseconds(1 + world.draw(3)));
 }
-Task<> explored_worker(World& world, int id) {
+Task<> explored_worker(MutexWorld& world, int id) {
   const std::string caller = std::to_string(id);
-  for (int round = 0; round < World::kRounds; ++round) {
+  for (int round = 0; round < MutexWorld::kRounds; ++round) {
     for (auto pause = world.draw(3); pause > 0; --pause) co_await yield();
     std::size_t order[] = {0, 1, 2};
     std::ranges::shuffle(order, world.sim->random());
-    std::vector<Held> held;
+    std::vector<HeldMutex> held;
     for (std::size_t i = 0; i <= world.draw(3); ++i) {
       LockOptions options;
       options.priority = world.draw_priority();
@@ -88,15 +88,15 @@ Task<> explored_worker(World& world, int id) {
     }
   }
 }
-Task<> explored_troubles(World& world) {
+Task<> explored_troubles(MutexWorld& world) {
   for (int i = 0; i < 8; ++i) {
     co_await sleep_for(std::chrono::milliseconds(world.draw(8)));
-    if (world.draw(4) == 0) world.scopes[world.draw(World::kWorkers)]->cancel();
+    if (world.draw(4) == 0) world.scopes[world.draw(MutexWorld::kWorkers)]->cancel();
   }
 }
 
 /// All effective priorities, by iterating the rule to a fixed point.
-std::map<std::string, int> naive(const World& world) {
+std::map<std::string, int> naive(const MutexWorld& world) {
   std::map<std::string, int> effective;
   for (const Mutex& mutex : world.mutexes) {
     for (const auto& waiter : mutex.waiters()) effective[waiter.label] = waiter.priority;
@@ -116,7 +116,7 @@ std::map<std::string, int> naive(const World& world) {
   }
   return effective;
 }
-void compare(World& world) {
+void compare(MutexWorld& world) {
   auto effective = naive(world);
   for (const Mutex& mutex : world.mutexes) {
     const auto waiters = mutex.waiters();
@@ -139,9 +139,9 @@ struct Outcome {
   int circles = 0, locked = 0, boosted = 0;
 };
 Outcome explore(std::uint64_t seed) {
-  World world(seed);
-  for (int id = 0; id <= World::kWorkers; ++id) world.scopes.push_back(std::make_unique<RootScope>(*world.sim));
-  for (int id = 0; id < World::kWorkers; ++id)
+  MutexWorld world(seed);
+  for (int id = 0; id <= MutexWorld::kWorkers; ++id) world.scopes.push_back(std::make_unique<RootScope>(*world.sim));
+  for (int id = 0; id < MutexWorld::kWorkers; ++id)
     world.scopes[static_cast<std::size_t>(id)]->spawn(explored_worker(world, id));
   world.scopes.back()->spawn(explored_troubles(world));
   const auto all_idle = [&world] {

@@ -109,14 +109,14 @@ TEST(MutexThreads, is_released_when_an_executor_is_destroyed_with_an_undelivered
 }
 
 /// Nested locks and a processor with priorities, cancelled and timed, on several threads.
-struct Stress {
+struct MutexStress {
   static constexpr int kThreads = 2, kTasks = 4, kRounds = 1500;
   Mutex mutexes[3] = {Mutex("a"), Mutex("b"), Mutex("c")};
   Semaphore cpu{"cpu", 2};
   std::int64_t inside[3] = {};  // not atomic: the mutexes protect them
   std::atomic<std::int64_t> locked = 0, circles = 0;
 };
-Task<> locks_nested(Stress& stress, std::mt19937_64& random, std::size_t depth) {
+Task<> locks_nested(MutexStress& stress, std::mt19937_64& random, std::size_t depth) {
   const std::size_t which = random() % 3;
   const auto guard = co_await stress.mutexes[which].lock(static_cast<int>(random() % 8) - 4);
   if (!guard) {
@@ -134,29 +134,25 @@ Task<> locks_nested(Stress& stress, std::mt19937_64& random, std::size_t depth) 
   }
   STINT_ASSERT(stress.inside[which] == before);
 }
-Task<int> yields(std::uint64_t count) {
-  while (count-- > 0) co_await yield();
-  co_return 0;
-}
-Task<int> works(Stress& stress, std::mt19937_64& random) {
+Task<int> works(MutexStress& stress, std::mt19937_64& random) {
   co_await locks_nested(stress, random, 0);
   co_return 1;
 }
-Task<> stress_task(Stress& stress, std::uint64_t seed) {
+Task<> stress_task(MutexStress& stress, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  for (int round = 0; round < Stress::kRounds; ++round) {
+  for (int round = 0; round < MutexStress::kRounds; ++round) {
     const std::uint64_t patience = 1 + random() % 200;  // drawn first, since the branches share the generator
     (void)co_await race(works(stress, random), yields(patience));
   }
 }
 TEST(MutexThreads, stress_of_nested_locks_with_cancels_on_two_threads) {
-  Stress stress;
+  MutexStress stress;
   std::vector<std::thread> threads;
-  for (std::uint64_t id = 0; id < Stress::kThreads; ++id) {
+  for (std::uint64_t id = 0; id < MutexStress::kThreads; ++id) {
     threads.emplace_back([&, id] {
       Reactor reactor;
       RootScope scope(reactor);
-      for (std::uint64_t i = 0; i < Stress::kTasks; ++i) scope.spawn(stress_task(stress, id * 10 + i));
+      for (std::uint64_t i = 0; i < MutexStress::kTasks; ++i) scope.spawn(stress_task(stress, id * 10 + i));
       EXPECT_TRUE(reactor.run(scope));
     });
   }

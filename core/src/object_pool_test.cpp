@@ -37,11 +37,11 @@ class Connection {
   int number;
   bool broken = false;
 };
-using Pool = ObjectPool<Connection>;
+using ConnectionPool = ObjectPool<Connection>;
 
 struct ObjectPoolTest : testing::Test {
-  static Pool::Options of_size(std::uint32_t max_size) {
-    Pool::Options options;
+  static ConnectionPool::Options of_size(std::uint32_t max_size) {
+    ConnectionPool::Options options;
     options.max_size = max_size;
     return options;
   }
@@ -50,7 +50,7 @@ struct ObjectPoolTest : testing::Test {
     if (refuses) co_return fail(Errc::unavailable, "connection refused");
     co_return Connection(factory);
   }
-  Pool::Make maker() {
+  ConnectionPool::Make maker() {
     return [this] { return connect(); };
   }
   /// Starts a chain in its own scope and runs until nothing is ready.
@@ -66,9 +66,9 @@ struct ObjectPoolTest : testing::Test {
     log.push_back(caller + (lease ? std::to_string((*lease)->number) : std::string(lease.error().what())));
     if (lease) leases.push_back(std::move(*lease));
   }
-  Pool::Lease take() {
+  ConnectionPool::Lease take() {
     start(borrows());
-    Pool::Lease lease = std::move(leases.back());
+    ConnectionPool::Lease lease = std::move(leases.back());
     leases.pop_back();
     return lease;
   }
@@ -77,8 +77,8 @@ struct ObjectPoolTest : testing::Test {
   Connection::Factory factory;
   Duration connecting_takes{};
   bool refuses = false;
-  std::optional<Pool> pool;
-  std::vector<Pool::Lease> leases;
+  std::optional<ConnectionPool> pool;
+  std::vector<ConnectionPool::Lease> leases;
   std::vector<std::unique_ptr<RootScope>> scopes;
   Simulator sim{1};  // last member: destroyed first, with every frame
 };
@@ -98,7 +98,7 @@ TEST_F(ObjectPoolTest, a_semaphore_limits_and_a_pool_also_reuses) {
   EXPECT_EQ(limited.made, 40);
 
   pool.emplace("connections", maker(), of_size(2));
-  const auto with_pool = [](Pool& from) -> Task<> {
+  const auto with_pool = [](ConnectionPool& from) -> Task<> {
     for (int i = 0; i < 10; ++i) {
       const auto lease = co_await from.borrow();
       co_await yield();
@@ -127,7 +127,7 @@ TEST_F(ObjectPoolTest, creates_objects_lazily_and_only_as_many_as_needed) {
 }
 TEST_F(ObjectPoolTest, the_most_recently_returned_object_is_reused_first) {
   pool.emplace("connections", maker(), of_size(3));
-  std::vector<Pool::Lease> taken;
+  std::vector<ConnectionPool::Lease> taken;
   for (int i = 0; i < 3; ++i) taken.push_back(take());
   for (const std::size_t i : {1u, 2u, 0u}) taken[i].release();
   EXPECT_EQ(pool->counts().idle, 3u);
@@ -149,7 +149,7 @@ TEST_F(ObjectPoolTest, borrowers_wait_in_line_and_get_returned_objects) {
   EXPECT_EQ(log, (Log{"a1", "b1"}));
 }
 TEST_F(ObjectPoolTest, borrowers_have_a_label_and_a_priority) {
-  Pool::Options options = of_size(1);
+  ConnectionPool::Options options = of_size(1);
   options.track_holders = true;
   options.clock = &sim;
   pool.emplace("connections", maker(), std::move(options));
@@ -172,7 +172,7 @@ TEST_F(ObjectPoolTest, borrowers_have_a_label_and_a_priority) {
   EXPECT_EQ(pool->places().holders()[0].label, "c");
 }
 TEST_F(ObjectPoolTest, keeps_at_most_max_idle_objects) {
-  Pool::Options options = of_size(3);
+  ConnectionPool::Options options = of_size(3);
   options.max_idle = 1;
   pool.emplace("connections", maker(), options);
   for (int i = 0; i < 3; ++i) start(borrows());
@@ -215,7 +215,7 @@ TEST_F(ObjectPoolTest, a_discarded_object_is_destroyed_and_its_place_is_free) {
 // ---- Validation ----------------------------------------------------------------------------------------------------
 
 TEST_F(ObjectPoolTest, a_broken_idle_object_is_destroyed_and_the_next_is_tried) {
-  Pool::Options options = of_size(3);
+  ConnectionPool::Options options = of_size(3);
   options.is_good = [](const Connection& connection) { return !connection.broken; };
   pool.emplace("connections", maker(), options);
   for (int i = 0; i < 3; ++i) start(borrows());
@@ -226,7 +226,7 @@ TEST_F(ObjectPoolTest, a_broken_idle_object_is_destroyed_and_the_next_is_tried) 
   EXPECT_EQ(pool->counts().discarded, 2u);
 }
 TEST_F(ObjectPoolTest, a_new_object_is_created_if_every_idle_object_is_broken) {
-  Pool::Options options = of_size(2);
+  ConnectionPool::Options options = of_size(2);
   options.validate = [](Connection& connection) -> Task<bool> {
     co_await sleep_for(1s);  // a ping
     co_return !connection.broken;
@@ -244,7 +244,7 @@ TEST_F(ObjectPoolTest, a_new_object_is_created_if_every_idle_object_is_broken) {
   EXPECT_EQ(factory.alive, 1);
 }
 TEST_F(ObjectPoolTest, a_cancel_while_an_object_is_validated_destroys_it_and_frees_its_place) {
-  Pool::Options options = of_size(1);
+  ConnectionPool::Options options = of_size(1);
   options.validate = [](Connection&) -> Task<bool> {
     co_await sleep_for(1h);
     co_return true;
@@ -305,7 +305,7 @@ TEST_F(ObjectPoolTest, a_cancelled_borrower_leaves_the_line) {
 TEST_F(ObjectPoolTest, a_deadline_covers_waiting_and_creation) {
   connecting_takes = 5s;
   pool.emplace("connections", maker(), of_size(1));
-  const auto borrows_until = [](Pool& from, TimePoint when, Log& seen) -> Task<> {
+  const auto borrows_until = [](ConnectionPool& from, TimePoint when, Log& seen) -> Task<> {
     const auto lease = co_await from.borrow_until(when);
     seen.push_back(lease ? std::to_string((*lease)->number) : std::string(to_string(lease.error().code())));
     co_await sleep_until(TimePoint(1h));
@@ -354,7 +354,7 @@ TEST_F(ObjectPoolTest, close_fails_waiting_and_creating_borrowers) {
 }
 TEST_F(ObjectPoolTest, leases_and_places_are_returned_when_their_executor_is_destroyed) {
   pool.emplace("connections", maker(), of_size(3));
-  const auto keeps = [](Pool& from) -> Task<> {
+  const auto keeps = [](ConnectionPool& from) -> Task<> {
     const auto lease = co_await from.borrow();
     co_await sleep_until(TimePoint::max());
   };
@@ -375,7 +375,7 @@ TEST_F(ObjectPoolTest, leases_and_places_are_returned_when_their_executor_is_des
 
 // ---- Any order, any thread -----------------------------------------------------------------------------------------
 
-Task<> uses(Pool& pool, std::mt19937_64& random, bool& wrong) {
+Task<> uses(ConnectionPool& pool, std::mt19937_64& random, bool& wrong) {
   for (int round = 0; round < 6; ++round) {
     for (auto pause = random() % 4; pause > 0; --pause) co_await yield();
     auto lease = co_await pool.borrow();
@@ -391,7 +391,7 @@ TEST_F(ObjectPoolTest, never_more_than_max_size_exist_over_two_thousand_seeds) {
     Connection::Factory counted;
     bool wrong = false;
     Simulator random(seed);
-    Pool::Options options = of_size(3);
+    ConnectionPool::Options options = of_size(3);
     options.max_idle = 1 + seed % 3;
     options.validate = [](Connection& connection) -> Task<bool> {
       co_await yield();
@@ -402,7 +402,7 @@ TEST_F(ObjectPoolTest, never_more_than_max_size_exist_over_two_thousand_seeds) {
       if (random.random()() % 8 == 0) co_return fail(Errc::unavailable, "refused");
       co_return Connection(counted);
     };
-    Pool explored("explored", make, options);
+    ConnectionPool explored("explored", make, options);
     std::vector<std::unique_ptr<RootScope>> own;
     for (int i = 0; i < 8; ++i) {
       own.push_back(std::make_unique<RootScope>(random));
@@ -420,7 +420,7 @@ TEST_F(ObjectPoolTest, never_more_than_max_size_exist_over_two_thousand_seeds) {
   }
 }
 
-Task<> borrows_often(Pool& pool, std::uint64_t seed) {
+Task<> borrows_often(ConnectionPool& pool, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (int round = 0; round < 3000; ++round) {
     auto lease = co_await pool.borrow();
@@ -431,9 +431,9 @@ Task<> borrows_often(Pool& pool, std::uint64_t seed) {
 }
 TEST(ObjectPoolThreads, stress_of_borrow_and_discard_on_two_threads) {
   Connection::Factory factory;
-  Pool::Options options;
+  ConnectionPool::Options options;
   options.max_size = 3;
-  Pool pool("stressed", [&]() -> Task<Result<Connection>> { co_return Connection(factory); }, options);
+  ConnectionPool pool("stressed", [&]() -> Task<Result<Connection>> { co_return Connection(factory); }, options);
   std::vector<std::thread> threads;
   for (std::uint64_t id = 0; id < 2; ++id) {
     threads.emplace_back([&, id] {

@@ -1,5 +1,5 @@
 // Random producers, consumers, cancels, deadlines and a close on one queue, compared with a naive model after every
-// step. A failing seed reproduces the failure: `explore(seed)`.
+// step. A failing seed reproduces the failure: `explore_queue(seed)`.
 #include "stint/queue.hpp"
 #include "stint/testing.hpp"
 #include "test_support.hpp"
@@ -15,7 +15,7 @@ namespace stint {
 namespace {
 
 /// The documented behaviour in its simplest form: sorted lists, searched from the front.
-struct Model {
+struct QueueModel {
   static constexpr std::size_t kCapacity = 2;
   struct Wait {
     int ticket, item;
@@ -93,9 +93,9 @@ struct Model {
   bool closed = false;
 };
 
-struct World {
+struct QueueWorld {
   static constexpr int kWorkers = 8, kRounds = 5;
-  explicit World(std::uint64_t seed) { sim.emplace(seed); }
+  explicit QueueWorld(std::uint64_t seed) { sim.emplace(seed); }
   std::uint64_t draw(std::uint64_t below) { return sim->random()() % below; }
   Duration milliseconds(std::uint64_t most) { return std::chrono::milliseconds(1 + draw(most)); }
   TimePoint draw_deadline() {
@@ -108,8 +108,8 @@ struct World {
     if (!right && wrong.empty()) wrong = what;
   }
 
-  Model model;
-  Queue<int> queue{"explored", Model::kCapacity};
+  QueueModel model;
+  Queue<int> queue{"explored", QueueModel::kCapacity};
   std::map<int, int> waiting;  // worker → ticket
   int tickets = 0;
   std::set<TimePoint> deadlines;  // all different, so that the model need not know the order within a tick
@@ -118,13 +118,13 @@ struct World {
   std::optional<Simulator> sim;  // last member: destroyed first, with every frame
 };
 
-Task<> explored_push(World& world, int id) {
+Task<> explored_push(QueueWorld& world, int id) {
   struct Turn {  // updates the model when the frame is destroyed before its push completed
     ~Turn() {
       world.waiting.erase(id);
       if (!seen) world.model.push_gone(ticket, ticket);
     }
-    World& world;
+    QueueWorld& world;
     int id, ticket;
     bool seen = false;
   } turn{world, id, world.tickets++};
@@ -136,13 +136,13 @@ Task<> explored_push(World& world, int id) {
   turn.seen = true;
   world.check(pushed.has_value() == (world.model.accepted.erase(turn.ticket) != 0), "a push ended otherwise");
 }
-Task<> explored_pop(World& world, int id) {
+Task<> explored_pop(QueueWorld& world, int id) {
   struct Turn {
     ~Turn() {
       world.waiting.erase(id);
       if (!seen) world.model.pop_gone(ticket);
     }
-    World& world;
+    QueueWorld& world;
     int id, ticket;
     bool seen = false;
   } turn{world, id, world.tickets++};
@@ -156,13 +156,13 @@ Task<> explored_pop(World& world, int id) {
   world.check(item.has_value() != expected.empty(), "a pop ended otherwise");
   if (item && expected) world.check(*item == expected.mapped().second, "a pop gave another item");
 }
-void explore_try_push(World& world) {
+void explore_try_push(QueueWorld& world) {
   const int item = world.tickets++;
   const bool room = world.model.room();
   world.check(world.queue.try_push(int{item}).has_value() == room, "try_push differs from the model");
   if (room) world.model.take_in(item);
 }
-void explore_drop_oldest(World& world) {
+void explore_drop_oldest(QueueWorld& world) {
   const int item = world.tickets++;
   const bool refused = world.model.closed || !world.model.producers.empty();
   std::optional<int> dropped;
@@ -176,7 +176,7 @@ void explore_drop_oldest(World& world) {
   world.check(*pushed == dropped, "another item was dropped");
   world.model.take_in(item);
 }
-void explore_try_pop(World& world) {
+void explore_try_pop(QueueWorld& world) {
   std::optional<int> expected;
   if (!world.model.items.empty()) {
     expected = world.model.items.front().second;
@@ -185,8 +185,8 @@ void explore_try_pop(World& world) {
   }
   world.check(world.queue.try_pop() == expected, "try_pop differs from the model");
 }
-Task<> explored_worker(World& world, int id) {
-  for (int round = 0; round < World::kRounds; ++round) {
+Task<> explored_worker(QueueWorld& world, int id) {
+  for (int round = 0; round < QueueWorld::kRounds; ++round) {
     for (auto pause = world.draw(3); pause > 0; --pause) co_await yield();
     switch (world.draw(11)) {
       case 0: explore_try_push(world); break;
@@ -200,17 +200,17 @@ Task<> explored_worker(World& world, int id) {
     }
   }
 }
-Task<> explored_troubles(World& world) {
+Task<> explored_troubles(QueueWorld& world) {
   for (int i = 0; i < 10; ++i) {
     if (world.draw(2) == 0)
       co_await sleep_for(world.milliseconds(8));
     else
       co_await yield();
-    const int id = static_cast<int>(world.draw(World::kWorkers));
+    const int id = static_cast<int>(world.draw(QueueWorld::kWorkers));
     if (world.draw(2) == 0) continue;
     world.scopes[static_cast<std::size_t>(id)]->cancel();
     if (const auto found = world.waiting.find(id); found != world.waiting.end()) {
-      world.model.leave_if([ticket = found->second](const Model::Wait& wait) { return wait.ticket == ticket; });
+      world.model.leave_if([ticket = found->second](const QueueModel::Wait& wait) { return wait.ticket == ticket; });
     }
   }
   world.queue.close();
@@ -218,15 +218,15 @@ Task<> explored_troubles(World& world) {
 }
 
 /// No other waiter proceeds because one gave up.
-void expire(Model& model, TimePoint now) {
-  model.leave_if([now](const Model::Wait& wait) { return wait.deadline <= now; });
+void expire(QueueModel& model, TimePoint now) {
+  model.leave_if([now](const QueueModel::Wait& wait) { return wait.deadline <= now; });
 }
 
 /// The failure found with this seed; empty if none.
-std::string explore(std::uint64_t seed) {
-  World world(seed);
-  for (int id = 0; id <= World::kWorkers; ++id) world.scopes.push_back(std::make_unique<RootScope>(*world.sim));
-  for (int id = 0; id < World::kWorkers; ++id)
+std::string explore_queue(std::uint64_t seed) {
+  QueueWorld world(seed);
+  for (int id = 0; id <= QueueWorld::kWorkers; ++id) world.scopes.push_back(std::make_unique<RootScope>(*world.sim));
+  for (int id = 0; id < QueueWorld::kWorkers; ++id)
     world.scopes[static_cast<std::size_t>(id)]->spawn(explored_worker(world, id));
   world.scopes.back()->spawn(explored_troubles(world));
   const auto all_idle = [&world] {
@@ -247,7 +247,7 @@ std::string explore(std::uint64_t seed) {
 }
 
 TEST(QueueExplorer, ten_thousand_seeds_agree_with_the_model) {
-  for (std::uint64_t seed = 0; seed < 10'000; ++seed) ASSERT_EQ(explore(seed), "") << "seed " << seed;
+  for (std::uint64_t seed = 0; seed < 10'000; ++seed) ASSERT_EQ(explore_queue(seed), "") << "seed " << seed;
 }
 
 }  // namespace

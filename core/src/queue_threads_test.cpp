@@ -73,7 +73,7 @@ TEST(QueueThreads, a_consumer_resumes_on_its_own_thread) {
 
 /// Every producer pushes its numbers in order, by all kinds of push, some of them cancelled. The outcome of each is
 /// compared with what the consumers received.
-struct Stress {
+struct QueueStress {
   static constexpr int kThreads = 2, kProducers = 3, kItems = 10'000;
   enum class Fate : std::uint8_t { unknown, pushed, refused };
   struct Item {
@@ -89,27 +89,23 @@ struct Stress {
   std::vector<Record> records{kThreads * kProducers * kItems};
   std::atomic<int> producing = kThreads * kProducers;
 };
-Task<int> yields(std::uint64_t count) {
-  while (count-- > 0) co_await yield();
-  co_return 0;
-}
-Task<Result<>> sends(Stress& stress, Stress::Item item, std::uint64_t how, Executor& executor) {
+Task<Result<>> sends(QueueStress& stress, QueueStress::Item item, std::uint64_t how, Executor& executor) {
   if (how == 0) co_return stress.queue.try_push(std::move(item));
   if (how == 1) co_return co_await stress.queue.push_until(executor.now() + std::chrono::microseconds(200), item);
   co_return co_await stress.queue.push(item);
 }
-Task<> produces(Stress& stress, int id, Executor& executor) {
+Task<> produces(QueueStress& stress, int id, Executor& executor) {
   std::mt19937_64 random(static_cast<std::uint64_t>(id));
-  for (int number = 0; number < Stress::kItems; ++number) {
-    const Stress::Item item{id, number};
+  for (int number = 0; number < QueueStress::kItems; ++number) {
+    const QueueStress::Item item{id, number};
     const auto outcome = co_await race(sends(stress, item, random() % 4, executor), yields(1 + random() % 32));
     if (outcome.index() == 1) continue;
-    stress.record(item).fate = std::get<0>(outcome) ? Stress::Fate::pushed : Stress::Fate::refused;
+    stress.record(item).fate = std::get<0>(outcome) ? QueueStress::Fate::pushed : QueueStress::Fate::refused;
   }
   if (--stress.producing == 0) stress.queue.close();
 }
-Task<Result<Stress::Item>> receives(Stress& stress) { co_return co_await stress.queue.pop(); }
-Task<> consumes(Stress& stress, std::uint64_t seed, bool alone) {
+Task<Result<QueueStress::Item>> receives(QueueStress& stress) { co_return co_await stress.queue.pop(); }
+Task<> consumes(QueueStress& stress, std::uint64_t seed, bool alone) {
   std::mt19937_64 random(seed);
   std::map<int, int> last;
   while (true) {
@@ -125,13 +121,14 @@ Task<> consumes(Stress& stress, std::uint64_t seed, bool alone) {
   }
 }
 void run_stress(int consumers) {
-  Stress stress;
+  QueueStress stress;
   std::vector<std::thread> threads;
-  for (int id = 0; id < Stress::kThreads; ++id) {
+  for (int id = 0; id < QueueStress::kThreads; ++id) {
     threads.emplace_back([&, id] {
       Reactor reactor;
       RootScope scope(reactor);
-      for (int i = 0; i < Stress::kProducers; ++i) scope.spawn(produces(stress, id * Stress::kProducers + i, reactor));
+      for (int i = 0; i < QueueStress::kProducers; ++i)
+        scope.spawn(produces(stress, id * QueueStress::kProducers + i, reactor));
       if (id < consumers) scope.spawn(consumes(stress, static_cast<std::uint64_t>(100 + id), consumers == 1));
       EXPECT_TRUE(reactor.run(scope));
     });
@@ -141,11 +138,11 @@ void run_stress(int consumers) {
   int pushed = 0, refused = 0, unknown = 0;
   for (const auto& record : stress.records) {
     ASSERT_LE(record.received, 1) << "doubled";
-    if (record.fate == Stress::Fate::pushed) ASSERT_EQ(record.received, 1) << "lost";
-    if (record.fate == Stress::Fate::refused) ASSERT_EQ(record.received, 0) << "a refused item stayed";
-    pushed += record.fate == Stress::Fate::pushed;
-    refused += record.fate == Stress::Fate::refused;
-    unknown += record.fate == Stress::Fate::unknown;
+    if (record.fate == QueueStress::Fate::pushed) ASSERT_EQ(record.received, 1) << "lost";
+    if (record.fate == QueueStress::Fate::refused) ASSERT_EQ(record.received, 0) << "a refused item stayed";
+    pushed += record.fate == QueueStress::Fate::pushed;
+    refused += record.fate == QueueStress::Fate::refused;
+    unknown += record.fate == QueueStress::Fate::unknown;
   }
   EXPECT_GT(pushed, 0);
   EXPECT_GT(refused, 0);

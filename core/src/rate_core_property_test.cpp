@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr TimePoint kStart{1000h};
+constexpr TimePoint kRateStart{1000h};
 
 struct Admission {
   TimePoint when;
@@ -40,7 +40,7 @@ RC_GTEST_PROP(RateBucketProperty, no_window_admits_more_than_burst_and_rate, ())
   const auto limit = *rc::gen::inRange<std::int64_t>(1, 5000);
   const Duration burst = std::chrono::milliseconds(*rc::gen::inRange<std::int64_t>(0, 60'000));
   RateBucket bucket(limit, burst);
-  TimePoint now = kStart;
+  TimePoint now = kRateStart;
   std::vector<Admission> admissions;
   const int steps = *rc::gen::inRange(1, 40);
   for (int step = 0; step < steps; ++step) {
@@ -81,7 +81,7 @@ RC_GTEST_PROP(RateBucketProperty, takes_charges_and_reports_agree_with_a_level, 
   const Duration burst = std::chrono::milliseconds(*rc::gen::inRange<std::int64_t>(0, 60'000));
   RateBucket bucket(limit, burst);
   Naive naive(limit, burst);
-  TimePoint now = kStart;
+  TimePoint now = kRateStart;
   const int steps = *rc::gen::inRange(0, 60);
   for (int step = 0; step < steps; ++step) {
     const Duration time = std::chrono::milliseconds(*rc::gen::inRange<std::int64_t>(0, 20'000));
@@ -114,7 +114,7 @@ RC_GTEST_PROP(RateBucketProperty, takes_charges_and_reports_agree_with_a_level, 
 RC_GTEST_PROP(RateCoreProperty, giving_back_at_once_leaves_no_trace, ()) {
   RateCore rate({.requests_per_minute = *rc::gen::inRange<std::int64_t>(0, 100),
                  .tokens_per_minute = *rc::gen::inRange<std::int64_t>(0, 10'000)});
-  TimePoint now = kStart;
+  TimePoint now = kRateStart;
   const int steps = *rc::gen::inRange(0, 30);
   for (int step = 0; step < steps; ++step) {
     now += std::chrono::milliseconds(*rc::gen::inRange<std::int64_t>(0, 5'000));
@@ -139,9 +139,9 @@ RC_GTEST_PROP(RateCoreProperty, giving_back_at_once_leaves_no_trace, ()) {
 RC_GTEST_PROP(RateCoreProperty, the_ramp_at_most_doubles, ()) {
   const int steps = *rc::gen::inRange(0, 8);
   RateCore rate({.ramp_step = 1s, .ramp_steps = steps});
-  const TimePoint paused_until = kStart + 5s;
+  const TimePoint paused_until = kRateStart + 5s;
   rate.pause_until(paused_until);
-  TimePoint now = kStart;
+  TimePoint now = kRateStart;
   std::int64_t gone = 0;
   const int calls = *rc::gen::inRange(0, 100);
   for (int call = 0; call < calls; ++call) {

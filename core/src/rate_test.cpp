@@ -15,7 +15,7 @@
 namespace stint {
 namespace {
 
-RateAmount tokens(std::int64_t count) { return {.requests = 1, .input_tokens = count}; }
+RateAmount a_request(std::int64_t count) { return {.requests = 1, .input_tokens = count}; }
 
 struct RateTest : testing::Test {
   /// One request a second after a burst of two; 100 tokens a second after a burst of 200.
@@ -38,10 +38,10 @@ struct RateTest : testing::Test {
 };
 
 TEST_F(RateTest, admits_in_the_order_of_arrival_as_the_buckets_fill) {
-  spawn("a", tokens(1));
-  spawn("b", tokens(1));
-  spawn("c", tokens(300));  // waits for a full bucket of tokens: 2 used
-  spawn("d", tokens(1));    // would fit, but must not overtake
+  spawn("a", a_request(1));
+  spawn("b", a_request(1));
+  spawn("c", a_request(300));  // waits for a full bucket of tokens: 2 used
+  spawn("d", a_request(1));    // would fit, but must not overtake
   EXPECT_EQ(log, (Log{"a@0", "b@0"}));
   EXPECT_EQ(limiter.waiting(), 2u);
   sim.settle();
@@ -49,23 +49,23 @@ TEST_F(RateTest, admits_in_the_order_of_arrival_as_the_buckets_fill) {
 }
 
 TEST_F(RateTest, try_acquire_never_barges) {
-  EXPECT_TRUE(limiter.try_acquire(tokens(1), sim.now()));
-  spawn("a", tokens(6000));
-  spawn("b", tokens(6000));
+  EXPECT_TRUE(limiter.try_acquire(a_request(1), sim.now()));
+  spawn("a", a_request(6000));
+  spawn("b", a_request(6000));
   EXPECT_EQ(limiter.waiting(), 1u);
-  EXPECT_FALSE(limiter.try_acquire(tokens(0), sim.now()));
+  EXPECT_FALSE(limiter.try_acquire(a_request(0), sim.now()));
   scope.cancel();
   sim.settle();
-  EXPECT_FALSE(limiter.try_acquire(tokens(6001), sim.now())) << "never fits";
+  EXPECT_FALSE(limiter.try_acquire(a_request(6001), sim.now())) << "never fits";
 }
 
 // Behaviour 100.
 TEST_F(RateTest, a_cancelled_waiter_consumes_nothing_and_the_next_is_admitted_on_time) {
-  spawn("a", tokens(200));
+  spawn("a", a_request(200));
   RootScope other(sim);
-  other.spawn(call("b", tokens(200)));
+  other.spawn(call("b", a_request(200)));
   sim.run_ready();
-  spawn("c", tokens(100));
+  spawn("c", a_request(100));
   sim.advance(500ms);
   other.cancel();
   sim.settle();
@@ -102,11 +102,11 @@ TEST(Rate, a_cancel_at_the_moment_of_the_grant_returns_it) {
 // Behaviour 100.
 TEST_F(RateTest, a_waiter_stopped_by_its_deadline_consumes_nothing) {
   const auto with_timeout = [](RateTest& test) -> Task<> {
-    const auto grant = co_await with_deadline(Deadline(TimePoint(900ms)), test.limiter.acquire(tokens(100)));
+    const auto grant = co_await with_deadline(Deadline(TimePoint(900ms)), test.limiter.acquire(a_request(100)));
     test.log.push_back(grant ? "granted" : std::string(to_string(grant.error().code())));
   };
-  spawn("a", tokens(200));
-  spawn("b", tokens(50));  // at the head until 500
+  spawn("a", a_request(200));
+  spawn("b", a_request(50));  // at the head until 500
   scope.spawn(with_timeout(*this));
   sim.advance(10s);
   EXPECT_EQ(log, (Log{"a@0", "b@500", "timed out"}));
@@ -115,8 +115,8 @@ TEST_F(RateTest, a_waiter_stopped_by_its_deadline_consumes_nothing) {
 }
 
 TEST_F(RateTest, a_grant_dropped_before_it_was_sent_returns_everything) {
-  spawn("a", tokens(200));
-  spawn("b", tokens(200));
+  spawn("a", a_request(200));
+  spawn("b", a_request(200));
   EXPECT_EQ(log, Log{"a@0"});
   grants.clear();
   sim.run_ready();
@@ -124,36 +124,36 @@ TEST_F(RateTest, a_grant_dropped_before_it_was_sent_returns_everything) {
 }
 
 TEST_F(RateTest, a_grant_dropped_after_it_was_sent_stands) {
-  spawn("a", tokens(200));
+  spawn("a", a_request(200));
   grants.back().sent();
   grants.clear();
   EXPECT_EQ(limiter.available(RateKind::tokens, sim.now()), 0);
 }
 
 TEST_F(RateTest, settling_below_the_estimate_wakes_the_head_early) {
-  spawn("a", tokens(200));
-  spawn("b", tokens(150));
+  spawn("a", a_request(200));
+  spawn("b", a_request(150));
   sim.advance(100ms);
   grants.back().sent();
-  grants.back().settle(tokens(20));
+  grants.back().settle(a_request(20));
   sim.run_ready();
   EXPECT_EQ(log, (Log{"a@0", "b@100"}));
 }
 
 TEST_F(RateTest, settling_above_the_estimate_delays_the_head) {
-  spawn("a", tokens(200));
-  spawn("b", tokens(100));
-  grants.back().settle(tokens(300));
-  grants.back().settle(tokens(3000));  // the second does nothing
+  spawn("a", a_request(200));
+  spawn("b", a_request(100));
+  grants.back().settle(a_request(300));
+  grants.back().settle(a_request(3000));  // the second does nothing
   sim.settle();
   EXPECT_EQ(log, (Log{"a@0", "b@2000"}));
 }
 
 TEST_F(RateTest, a_pause_blocks_all_callers_and_a_ramp_follows) {
   limiter.correct(RateKind::requests, {.limit = 60, .remaining = 60}, sim.now());
-  spawn("a", tokens(0));
+  spawn("a", a_request(0));
   limiter.pause_until(TimePoint(10s));
-  for (const char* name : {"b", "c", "d"}) spawn(name, tokens(0));
+  for (const char* name : {"b", "c", "d"}) spawn(name, a_request(0));
   EXPECT_EQ(limiter.paused_until(), TimePoint(10s));
   sim.settle();
   EXPECT_EQ(log, (Log{"a@0", "b@10000", "c@11000", "d@11000"})) << "one, then two";
@@ -161,7 +161,7 @@ TEST_F(RateTest, a_pause_blocks_all_callers_and_a_ramp_follows) {
 
 TEST_F(RateTest, a_longer_pause_applies_to_waiting_callers) {
   limiter.pause_until(TimePoint(1s));
-  spawn("a", tokens(0));
+  spawn("a", a_request(0));
   sim.advance(500ms);
   limiter.pause_until(TimePoint(5s));
   sim.settle();
@@ -169,9 +169,9 @@ TEST_F(RateTest, a_longer_pause_applies_to_waiting_callers) {
 }
 
 TEST_F(RateTest, a_call_that_cannot_be_admitted_before_the_deadline_fails_at_once_with_the_time) {
-  spawn("a", tokens(200));
+  spawn("a", a_request(200));
   const auto too_late = [](RateTest& test) -> Task<> {
-    const auto grant = co_await test.limiter.acquire(tokens(150), Deadline(TimePoint(1500ms)));
+    const auto grant = co_await test.limiter.acquire(a_request(150), Deadline(TimePoint(1500ms)));
     EXPECT_EQ(grant.error(), Errc::timed_out);
     EXPECT_EQ(grant.error().retry(), Retry::safe) << "a wait that times out means not started";
     EXPECT_EQ(grant.error().retry_after(), 1500ms);
@@ -182,15 +182,15 @@ TEST_F(RateTest, a_call_that_cannot_be_admitted_before_the_deadline_fails_at_onc
   scope.spawn(too_late(*this));
   sim.run_ready();
   EXPECT_EQ(log, (Log{"a@0", "failed@0"}));
-  spawn("b", tokens(150), Deadline(TimePoint(1501ms)));
+  spawn("b", a_request(150), Deadline(TimePoint(1501ms)));
   sim.settle();
   EXPECT_EQ(log.back(), "b@1500");
 }
 
 TEST_F(RateTest, a_call_that_cannot_be_admitted_before_the_scopes_deadline_fails_at_once_too) {
-  spawn("a", tokens(200));
+  spawn("a", a_request(200));
   const auto beneath = [](RateTest& test) -> Task<> {
-    auto inner = test.call("b", tokens(200));
+    auto inner = test.call("b", a_request(200));
     (void)co_await with_deadline(Deadline(TimePoint(1s)), std::move(inner));
   };
   scope.spawn(beneath(*this));
@@ -199,25 +199,25 @@ TEST_F(RateTest, a_call_that_cannot_be_admitted_before_the_scopes_deadline_fails
 }
 
 TEST_F(RateTest, a_caller_behind_others_times_out_in_line) {
-  spawn("a", tokens(200));
-  spawn("b", tokens(6000));
-  spawn("c", tokens(1), Deadline(TimePoint(700ms)));
+  spawn("a", a_request(200));
+  spawn("b", a_request(6000));
+  spawn("c", a_request(1), Deadline(TimePoint(700ms)));
   sim.advance(1s);
   EXPECT_EQ(log, (Log{"a@0", "c@700 timed out"}));
   sim.settle();
 }
 
 TEST_F(RateTest, an_impossible_call_fails_at_once_even_behind_others) {
-  spawn("a", tokens(200));
-  spawn("b", tokens(200));
-  spawn("c", tokens(6001));
+  spawn("a", a_request(200));
+  spawn("b", a_request(200));
+  spawn("c", a_request(6001));
   EXPECT_EQ(log, (Log{"a@0", "c@0 invalid"}));
   sim.settle();
 }
 
 TEST_F(RateTest, a_limit_lowered_below_a_waiting_call_fails_the_call) {
-  spawn("a", tokens(200));
-  spawn("b", tokens(5000));
+  spawn("a", a_request(200));
+  spawn("b", a_request(5000));
   limiter.correct(RateKind::tokens, {.limit = 3000}, sim.now());
   sim.run_ready();
   EXPECT_EQ(log, (Log{"a@0", "b@0 invalid"}));
@@ -225,8 +225,8 @@ TEST_F(RateTest, a_limit_lowered_below_a_waiting_call_fails_the_call) {
 
 TEST_F(RateTest, a_raised_limit_wakes_the_head) {
   limiter.correct(RateKind::tokens, {.limit = 600}, sim.now());
-  spawn("a", tokens(20));
-  spawn("b", tokens(20));
+  spawn("a", a_request(20));
+  spawn("b", a_request(20));
   sim.advance(100ms);
   limiter.correct(RateKind::tokens, {.limit = 6000}, sim.now());
   sim.settle();
@@ -234,17 +234,17 @@ TEST_F(RateTest, a_raised_limit_wakes_the_head) {
 }
 
 TEST_F(RateTest, close_wakes_the_head_and_the_line) {
-  spawn("a", tokens(200));
-  spawn("b", tokens(200));
-  spawn("c", tokens(200));
+  spawn("a", a_request(200));
+  spawn("b", a_request(200));
+  spawn("c", a_request(200));
   limiter.close();
   limiter.close();
-  spawn("d", tokens(1));
+  spawn("d", a_request(1));
   sim.run_ready();
   std::sort(log.begin(), log.end());
   EXPECT_EQ(log, (Log{"a@0", "b@0 closed", "c@0 closed", "d@0 closed"}));
-  EXPECT_FALSE(limiter.try_acquire(tokens(1), sim.now()));
-  grants.front().settle(tokens(1));  // grants can still be settled
+  EXPECT_FALSE(limiter.try_acquire(a_request(1), sim.now()));
+  grants.front().settle(a_request(1));  // grants can still be settled
 }
 
 TEST(Rate, a_destroyed_executor_removes_its_waiters) {
@@ -262,11 +262,11 @@ TEST(Rate, a_destroyed_executor_removes_its_waiters) {
 }
 
 TEST_F(RateTest, a_moved_grant_is_settled_once) {
-  spawn("a", tokens(100));
-  spawn("b", tokens(50));
+  spawn("a", a_request(100));
+  spawn("b", a_request(50));
   grants[0] = std::move(grants[1]);  // returns the 100 that it held
   EXPECT_EQ(limiter.available(RateKind::tokens, sim.now()), 150);
-  EXPECT_EQ(grants[0].estimate(), tokens(50));
+  EXPECT_EQ(grants[0].estimate(), a_request(50));
 }
 
 }  // namespace

@@ -31,13 +31,13 @@ std::string_view trim(std::string_view text) noexcept {
 ServerDelay wait_for(Duration wait) noexcept { return {.kind = ServerDelay::Kind::wait, .wait = wait}; }
 
 // Supported range: four-digit years.
-constexpr WallTime kEarliest = sys_days(std::chrono::year(0) / 1 / 1);
-constexpr WallTime kLatest = sys_days(std::chrono::year(9999) / 12 / 31);
+constexpr WallTime kEarliestDate = sys_days(std::chrono::year(0) / 1 / 1);
+constexpr WallTime kLatestDate = sys_days(std::chrono::year(9999) / 12 / 31);
 
 Duration until(WallTime when, WallTime now) noexcept {
   // Compared in milliseconds: a difference of distant times may not fit into nanoseconds.
   constexpr milliseconds kLongest = std::chrono::duration_cast<milliseconds>(kServerDelayMax);
-  return std::clamp(when - std::clamp(now, kEarliest, kLatest), milliseconds::zero(), kLongest);
+  return std::clamp(when - std::clamp(now, kEarliestDate, kLatestDate), milliseconds::zero(), kLongest);
 }
 
 /// Reads a text from the left. A failing `take` leaves the text unchanged.
@@ -240,7 +240,7 @@ std::optional<Duration> unix_time(std::string_view text, WallTime now) noexcept 
 
 std::optional<WallTime> parse_http_date(std::string_view value, WallTime now) noexcept {
   Reader reader(trim(value));
-  if (now < kEarliest || now > kLatest || !reader.any_of(kDays)) return std::nullopt;
+  if (now < kEarliestDate || now > kLatestDate || !reader.any_of(kDays)) return std::nullopt;
   if (const auto time = imf_fixdate(reader)) return to_wall_time(*time);
   if (const auto time = asctime_date(reader)) return to_wall_time(*time);
   if (auto time = rfc850_date(reader)) {

@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::sys_days;
 
-constexpr WallTime kNow = sys_days(2025y / 11 / 15) + 9h + 30min;
+constexpr WallTime kToday = sys_days(2025y / 11 / 15) + 9h + 30min;
 
 ServerDelay wait(Duration duration) { return {.kind = ServerDelay::Kind::wait, .wait = duration}; }
 constexpr ServerDelay kNone{};
@@ -19,18 +19,18 @@ constexpr ServerDelay kStop{.kind = ServerDelay::Kind::stop};
 // Behaviour 106, form by form.
 
 TEST(RetryAfter, reads_seconds) {
-  EXPECT_EQ(parse_retry_after("3", kNow), wait(3s));
-  EXPECT_EQ(parse_retry_after("0", kNow), wait(0s));
-  EXPECT_EQ(parse_retry_after("00120", kNow), wait(2min));
-  EXPECT_EQ(parse_retry_after(" \t3 \r\n", kNow), wait(3s));
+  EXPECT_EQ(parse_retry_after("3", kToday), wait(3s));
+  EXPECT_EQ(parse_retry_after("0", kToday), wait(0s));
+  EXPECT_EQ(parse_retry_after("00120", kToday), wait(2min));
+  EXPECT_EQ(parse_retry_after(" \t3 \r\n", kToday), wait(3s));
 }
 
 TEST(RetryAfter, reads_fractions_and_rounds_them_up) {
-  EXPECT_EQ(parse_retry_after("1.5", kNow), wait(1500ms));
-  EXPECT_EQ(parse_retry_after("0.000000001", kNow), wait(1ns));
-  EXPECT_EQ(parse_retry_after("0.0000000001", kNow), wait(1ns));
-  EXPECT_EQ(parse_retry_after(".5", kNow), wait(500ms));
-  EXPECT_EQ(parse_retry_after("2.", kNow), wait(2s));
+  EXPECT_EQ(parse_retry_after("1.5", kToday), wait(1500ms));
+  EXPECT_EQ(parse_retry_after("0.000000001", kToday), wait(1ns));
+  EXPECT_EQ(parse_retry_after("0.0000000001", kToday), wait(1ns));
+  EXPECT_EQ(parse_retry_after(".5", kToday), wait(500ms));
+  EXPECT_EQ(parse_retry_after("2.", kToday), wait(2s));
 }
 
 TEST(RetryAfter, reads_milliseconds) {
@@ -41,27 +41,27 @@ TEST(RetryAfter, reads_milliseconds) {
 }
 
 TEST(RetryAfter, reads_the_three_forms_of_an_http_date) {
-  EXPECT_EQ(parse_retry_after("Sat, 15 Nov 2025 09:30:20 GMT", kNow), wait(20s));
-  EXPECT_EQ(parse_retry_after("Saturday, 15-Nov-25 09:31:00 GMT", kNow), wait(1min));
-  EXPECT_EQ(parse_retry_after("Sat Nov 15 10:30:00 2025", kNow), wait(1h));
-  EXPECT_EQ(parse_retry_after("Mon Dec  1 09:30:00 2025", kNow), wait(16 * 24h));
-  EXPECT_EQ(parse_retry_after("sat, 15 nov 2025 09:30:01 gmt", kNow), wait(1s));
+  EXPECT_EQ(parse_retry_after("Sat, 15 Nov 2025 09:30:20 GMT", kToday), wait(20s));
+  EXPECT_EQ(parse_retry_after("Saturday, 15-Nov-25 09:31:00 GMT", kToday), wait(1min));
+  EXPECT_EQ(parse_retry_after("Sat Nov 15 10:30:00 2025", kToday), wait(1h));
+  EXPECT_EQ(parse_retry_after("Mon Dec  1 09:30:00 2025", kToday), wait(16 * 24h));
+  EXPECT_EQ(parse_retry_after("sat, 15 nov 2025 09:30:01 gmt", kToday), wait(1s));
 }
 
 TEST(RetryAfter, a_past_date_is_a_wait_of_zero) {
-  EXPECT_EQ(parse_retry_after("Sat, 15 Nov 2025 09:29:59 GMT", kNow), wait(0s));
-  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", kNow), wait(0s));
-  EXPECT_EQ(parse_retry_after("Sunday, 06-Nov-94 08:49:37 GMT", kNow), wait(0s)) << "94 is 1994, not 2094";
+  EXPECT_EQ(parse_retry_after("Sat, 15 Nov 2025 09:29:59 GMT", kToday), wait(0s));
+  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", kToday), wait(0s));
+  EXPECT_EQ(parse_retry_after("Sunday, 06-Nov-94 08:49:37 GMT", kToday), wait(0s)) << "94 is 1994, not 2094";
 }
 
 TEST(RetryAfter, the_century_of_two_digits_is_decided_by_fifty_years) {
-  EXPECT_EQ(parse_http_date("Sunday, 06-Nov-75 08:49:37 GMT", kNow), sys_days(2075y / 11 / 6) + 8h + 49min + 37s);
-  EXPECT_EQ(parse_http_date("Sunday, 06-Nov-76 08:49:37 GMT", kNow), sys_days(1976y / 11 / 6) + 8h + 49min + 37s);
+  EXPECT_EQ(parse_http_date("Sunday, 06-Nov-75 08:49:37 GMT", kToday), sys_days(2075y / 11 / 6) + 8h + 49min + 37s);
+  EXPECT_EQ(parse_http_date("Sunday, 06-Nov-76 08:49:37 GMT", kToday), sys_days(1976y / 11 / 6) + 8h + 49min + 37s);
 }
 
 TEST(RetryAfter, negative_values_are_ignored_where_the_header_forbids_them) {
-  EXPECT_EQ(parse_retry_after("-1", kNow), kNone);
-  EXPECT_EQ(parse_retry_after("-0.5", kNow), kNone);
+  EXPECT_EQ(parse_retry_after("-1", kToday), kNone);
+  EXPECT_EQ(parse_retry_after("-0.5", kToday), kNone);
 }
 
 // Behaviour 107.
@@ -104,23 +104,23 @@ TEST(RetryAfter, unreadable_text_gives_nothing) {
                            "Sat,",
                            "Saturday, 15-Nov-2025 09:31:00 GMT",
                            "\xff\xfe"}) {
-    EXPECT_EQ(parse_retry_after(text, kNow), kNone) << text;
+    EXPECT_EQ(parse_retry_after(text, kToday), kNone) << text;
   }
-  EXPECT_EQ(parse_retry_after(std::string_view("3\0", 2), kNow), kNone);
+  EXPECT_EQ(parse_retry_after(std::string_view("3\0", 2), kToday), kNone);
 }
 
 TEST(RetryAfter, huge_numbers_and_far_dates_are_clamped_to_the_longest_delay) {
-  EXPECT_EQ(parse_retry_after("99999999999999999999999999", kNow), wait(kServerDelayMax));
-  EXPECT_EQ(parse_retry_after("9223372036854775807.99999", kNow), wait(kServerDelayMax));
+  EXPECT_EQ(parse_retry_after("99999999999999999999999999", kToday), wait(kServerDelayMax));
+  EXPECT_EQ(parse_retry_after("9223372036854775807.99999", kToday), wait(kServerDelayMax));
   EXPECT_EQ(parse_retry_after_ms("9223372036854775808"), wait(kServerDelayMax));
-  EXPECT_EQ(parse_retry_after("Fri, 31 Dec 9999 23:59:59 GMT", kNow), wait(kServerDelayMax));
-  EXPECT_EQ(parse_retry_after(std::string(100'000, '9'), kNow), wait(kServerDelayMax));
-  EXPECT_EQ(parse_retry_after("0." + std::string(100'000, '9'), kNow), wait(1s));
+  EXPECT_EQ(parse_retry_after("Fri, 31 Dec 9999 23:59:59 GMT", kToday), wait(kServerDelayMax));
+  EXPECT_EQ(parse_retry_after(std::string(100'000, '9'), kToday), wait(kServerDelayMax));
+  EXPECT_EQ(parse_retry_after("0." + std::string(100'000, '9'), kToday), wait(1s));
   EXPECT_LT(TimePoint(24h * 365 * 100) + kServerDelayMax, TimePoint::max()) << "may be added to any real now";
 }
 
 TEST(RetryAfter, a_leap_second_is_a_time) {
-  EXPECT_EQ(parse_retry_after("Sat, 15 Nov 2025 09:30:60 GMT", kNow), wait(60s));
+  EXPECT_EQ(parse_retry_after("Sat, 15 Nov 2025 09:30:60 GMT", kToday), wait(60s));
 }
 
 TEST(RetryAfter, a_clock_out_of_range_is_handled) {
@@ -131,22 +131,22 @@ TEST(RetryAfter, a_clock_out_of_range_is_handled) {
 }
 
 TEST(Reset, reads_rfc3339_stamps) {
-  EXPECT_EQ(parse_reset("2025-11-15T09:31:00Z", kNow), 1min);
-  EXPECT_EQ(parse_reset(" 2025-11-15t09:31:00z ", kNow), 1min);
-  EXPECT_EQ(parse_reset("2025-11-15 09:31:00Z", kNow), 1min);
-  EXPECT_EQ(parse_reset("2025-11-15T10:31:00+01:00", kNow), 1min);
-  EXPECT_EQ(parse_reset("2025-11-15T04:01:00-05:30", kNow), 1min);
-  EXPECT_EQ(parse_reset("2025-11-15T09:30:00.5Z", kNow), 500ms);
-  EXPECT_EQ(parse_reset("2025-11-15T09:30:00.000000001Z", kNow), 1ms) << "rounded up";
-  EXPECT_EQ(parse_reset("2024-02-29T00:00:00Z", kNow), Duration()) << "past";
+  EXPECT_EQ(parse_reset("2025-11-15T09:31:00Z", kToday), 1min);
+  EXPECT_EQ(parse_reset(" 2025-11-15t09:31:00z ", kToday), 1min);
+  EXPECT_EQ(parse_reset("2025-11-15 09:31:00Z", kToday), 1min);
+  EXPECT_EQ(parse_reset("2025-11-15T10:31:00+01:00", kToday), 1min);
+  EXPECT_EQ(parse_reset("2025-11-15T04:01:00-05:30", kToday), 1min);
+  EXPECT_EQ(parse_reset("2025-11-15T09:30:00.5Z", kToday), 500ms);
+  EXPECT_EQ(parse_reset("2025-11-15T09:30:00.000000001Z", kToday), 1ms) << "rounded up";
+  EXPECT_EQ(parse_reset("2024-02-29T00:00:00Z", kToday), Duration()) << "past";
 }
 
 TEST(Reset, reads_durations) {
-  EXPECT_EQ(parse_reset("6m0s", kNow), 6min);
-  EXPECT_EQ(parse_reset("1s", kNow), 1s);
-  EXPECT_EQ(parse_reset("20ms", kNow), 20ms);
-  EXPECT_EQ(parse_reset("1h2m3.5s", kNow), 1h + 2min + 3500ms);
-  EXPECT_EQ(parse_reset("38s", kNow), 38s);
+  EXPECT_EQ(parse_reset("6m0s", kToday), 6min);
+  EXPECT_EQ(parse_reset("1s", kToday), 1s);
+  EXPECT_EQ(parse_reset("20ms", kToday), 20ms);
+  EXPECT_EQ(parse_reset("1h2m3.5s", kToday), 1h + 2min + 3500ms);
+  EXPECT_EQ(parse_reset("38s", kToday), 38s);
   EXPECT_EQ(parse_duration("3\xc2\xb5s"), 3us);
   EXPECT_EQ(parse_duration("3\xce\xbcs"), 3us);
   EXPECT_EQ(parse_duration("250us1ns"), 250us + 1ns);
@@ -163,14 +163,14 @@ TEST(Reset, reads_durations) {
 }
 
 TEST(Reset, reads_seconds_unix_times_and_http_dates) {
-  EXPECT_EQ(parse_reset("60", kNow), 60s);
-  EXPECT_EQ(parse_reset("0.5", kNow), 500ms);
-  const auto unix_now = std::chrono::duration_cast<std::chrono::seconds>(kNow.time_since_epoch()).count();
-  EXPECT_EQ(parse_reset(std::to_string(unix_now + 90), kNow), 90s);
-  EXPECT_EQ(parse_reset(std::to_string(unix_now + 89) + ".25", kNow), 90s) << "rounded up";
-  EXPECT_EQ(parse_reset(std::to_string((unix_now + 90) * 1000), kNow), 90s);
-  EXPECT_EQ(parse_reset(std::to_string(unix_now - 90), kNow), 0s);
-  EXPECT_EQ(parse_reset("Sat, 15 Nov 2025 09:30:20 GMT", kNow), 20s);
+  EXPECT_EQ(parse_reset("60", kToday), 60s);
+  EXPECT_EQ(parse_reset("0.5", kToday), 500ms);
+  const auto unix_now = std::chrono::duration_cast<std::chrono::seconds>(kToday.time_since_epoch()).count();
+  EXPECT_EQ(parse_reset(std::to_string(unix_now + 90), kToday), 90s);
+  EXPECT_EQ(parse_reset(std::to_string(unix_now + 89) + ".25", kToday), 90s) << "rounded up";
+  EXPECT_EQ(parse_reset(std::to_string((unix_now + 90) * 1000), kToday), 90s);
+  EXPECT_EQ(parse_reset(std::to_string(unix_now - 90), kToday), 0s);
+  EXPECT_EQ(parse_reset("Sat, 15 Nov 2025 09:30:20 GMT", kToday), 20s);
 }
 
 TEST(Reset, unreadable_text_gives_nothing) {
@@ -178,7 +178,7 @@ TEST(Reset, unreadable_text_gives_nothing) {
        {"", "soon", "2025-11-15", "2025-11-15T09:31:00", "2025-11-15T09:31Z", "2025-11-15T09:31:00+0100",
         "2025-11-15T09:31:00+24:00", "2025-13-15T09:31:00Z", "2025-02-29T09:31:00Z", "2025-11-15T09:31:00.Z",
         "2025-11-15T25:31:00Z", "2025-11-15T09:31:00ZZ", "-60", "1e9"}) {
-    EXPECT_EQ(parse_reset(text, kNow), std::nullopt) << text;
+    EXPECT_EQ(parse_reset(text, kToday), std::nullopt) << text;
   }
 }
 

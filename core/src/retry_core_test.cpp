@@ -11,30 +11,32 @@ using namespace std::chrono_literals;
 
 constexpr TimePoint kNow{100h};
 constexpr std::uint64_t kHighest = ~std::uint64_t{0};
-constexpr RetryPolicy kPolicy{.base = 500ms, .cap = 8s, .attempts_max = 10};
+constexpr RetryPolicy kRetryPolicy{.base = 500ms, .cap = 8s, .attempts_max = 10};
 
 Error unavailable() { return {Errc::unavailable, Retry::safe, "connection refused"}; }
 
 TEST(RetryRule, waits_full_jitter_of_a_doubling_ceiling_from_the_first_on) {
   for (const auto& [number, ceiling] :
        {std::pair(1u, 1000ms), {2u, 2000ms}, {3u, 4000ms}, {4u, 8000ms}, {5u, 8000ms}, {9u, 8000ms}}) {
-    EXPECT_EQ(decide_retry(kPolicy, unavailable(), {.number = number, .now = kNow, .random = 0}), kNow);
-    EXPECT_EQ(decide_retry(kPolicy, unavailable(), {.number = number, .now = kNow, .random = kHighest}),
+    EXPECT_EQ(decide_retry(kRetryPolicy, unavailable(), {.number = number, .now = kNow, .random = 0}), kNow);
+    EXPECT_EQ(decide_retry(kRetryPolicy, unavailable(), {.number = number, .now = kNow, .random = kHighest}),
               kNow + ceiling);
   }
 }
 
 TEST(RetryRule, never_retries_before_the_servers_delay) {
   const Error error = unavailable().after(20s);
-  EXPECT_EQ(decide_retry(kPolicy, error, {.now = kNow, .random = 0}), kNow + 20s) << "the cap does not apply to it";
+  EXPECT_EQ(decide_retry(kRetryPolicy, error, {.now = kNow, .random = 0}), kNow + 20s)
+      << "the cap does not apply to it";
   const Error soon = unavailable().after(100ms);
-  EXPECT_EQ(decide_retry(kPolicy, soon, {.now = kNow, .random = kHighest}), kNow + 1s) << "nor does it shorten jitter";
+  EXPECT_EQ(decide_retry(kRetryPolicy, soon, {.now = kNow, .random = kHighest}), kNow + 1s)
+      << "nor does it shorten jitter";
 }
 
 // Behaviour 103.
 TEST(RetryRule, a_back_off_is_clipped_to_the_remaining_time) {
   const FailedAttempt attempt{.number = 4, .now = kNow, .deadline = Deadline(kNow + 1s), .random = kHighest};
-  const RetryDecision decision = decide_retry(kPolicy, unavailable(), attempt);
+  const RetryDecision decision = decide_retry(kRetryPolicy, unavailable(), attempt);
   ASSERT_TRUE(decision);
   EXPECT_LT(*decision, kNow + 1s) << "an attempt at the deadline is too late";
   EXPECT_GT(*decision, kNow + 999ms);
@@ -44,7 +46,7 @@ TEST(RetryRule, a_back_off_is_clipped_to_the_remaining_time) {
 TEST(RetryRule, a_server_delay_beyond_the_deadline_fails_at_once_and_is_reported) {
   const FailedAttempt attempt{.number = 2, .now = kNow, .deadline = Deadline(kNow + 4s)};
   Error error = unavailable().after(30s);
-  const RetryDecision decision = decide_retry(kPolicy, error, attempt);
+  const RetryDecision decision = decide_retry(kRetryPolicy, error, attempt);
   ASSERT_FALSE(decision);
   EXPECT_EQ(decision.error(), GiveUp::no_time);
   const Error last = gave_up(std::move(error), decision.error(), attempt);
@@ -56,20 +58,20 @@ TEST(RetryRule, a_server_delay_beyond_the_deadline_fails_at_once_and_is_reported
 TEST(RetryRule, a_server_delay_up_to_the_deadline_is_too_late) {
   const Error error = unavailable().after(4s);
   const auto decide = [&](Duration left) {
-    return decide_retry(kPolicy, error, {.now = kNow, .deadline = Deadline(kNow + left)});
+    return decide_retry(kRetryPolicy, error, {.now = kNow, .deadline = Deadline(kNow + left)});
   };
   EXPECT_EQ(decide(4s), std::unexpected(GiveUp::no_time));
   EXPECT_EQ(decide(4s + 1ns), kNow + 4s);
 }
 
 TEST(RetryRule, a_passed_deadline_ends_the_retries) {
-  EXPECT_EQ(decide_retry(kPolicy, unavailable(), {.now = kNow, .deadline = Deadline(kNow)}),
+  EXPECT_EQ(decide_retry(kRetryPolicy, unavailable(), {.now = kNow, .deadline = Deadline(kNow)}),
             std::unexpected(GiveUp::no_time));
 }
 
 // Behaviour 109.
 TEST(RetryRule, powers_of_two_do_not_overflow) {
-  RetryPolicy policy = kPolicy;
+  RetryPolicy policy = kRetryPolicy;
   for (std::uint32_t i = 5; i < 70; ++i) EXPECT_EQ(backoff_max(policy.backoff(), i), 8s);
   EXPECT_EQ(backoff_max(policy.backoff(), ~std::uint32_t{0}), 8s);
   policy.cap = Duration::max();
@@ -82,21 +84,21 @@ TEST(RetryRule, powers_of_two_do_not_overflow) {
 
 TEST(RetryRule, an_endless_delay_does_not_overflow) {
   const Error error = unavailable().after(Duration::max());
-  EXPECT_EQ(decide_retry(kPolicy, error, {.now = kNow}), std::unexpected(GiveUp::no_time));
+  EXPECT_EQ(decide_retry(kRetryPolicy, error, {.now = kNow}), std::unexpected(GiveUp::no_time));
   const Error long_wait = unavailable().after(Duration::max() - 1ns);
-  EXPECT_EQ(decide_retry(kPolicy, long_wait, {.now = kNow}), TimePoint::max());
+  EXPECT_EQ(decide_retry(kRetryPolicy, long_wait, {.now = kNow}), TimePoint::max());
 }
 
 // Behaviour 105.
 TEST(RetryRule, cancelled_is_never_repeated) {
   const Error cancelled(Errc::cancelled, Retry::safe, "stopped");
-  RetryPolicy policy = kPolicy;
+  RetryPolicy policy = kRetryPolicy;
   policy.idempotent = true;
   EXPECT_EQ(decide_retry(policy, cancelled, {.now = kNow}), std::unexpected(GiveUp::not_repeatable));
 }
 
 TEST(RetryRule, only_errors_marked_safe_are_repeated) {
-  RetryPolicy policy = kPolicy;
+  RetryPolicy policy = kRetryPolicy;
   const auto decide = [&](Retry retry) {
     return decide_retry(policy, Error(Errc::failed, retry), {.now = kNow}).has_value();
   };
@@ -110,7 +112,7 @@ TEST(RetryRule, only_errors_marked_safe_are_repeated) {
 }
 
 TEST(RetryRule, attempts_are_bounded_by_the_policy_and_the_budget) {
-  RetryPolicy policy = kPolicy;
+  RetryPolicy policy = kRetryPolicy;
   policy.attempts_max = 3;
   EXPECT_TRUE(decide_retry(policy, unavailable(), {.number = 2, .now = kNow}));
   EXPECT_EQ(decide_retry(policy, unavailable(), {.number = 3, .now = kNow}), std::unexpected(GiveUp::no_attempts));

@@ -19,10 +19,6 @@ Task<Result<>> fails() {
   co_await yield();
   co_return stint::fail(Error(Errc::unavailable, "no fuel").because(Error(Errc::closed, "the station is shut")));
 }
-Task<int> throws() {
-  co_await yield();
-  throw std::runtime_error("boom");
-}
 Task<> returns_nothing() { co_await yield(); }
 
 TEST(RunTest, returns_the_tasks_result) {

@@ -249,10 +249,6 @@ TEST(RunOn, a_cancel_before_the_start_is_not_lost) {
   }
 }
 
-Task<> sees_deadline(Deadline& seen) {
-  seen = (co_await current_token()).deadline();
-  co_return;
-}
 Task<> passes_deadline(Reactor& there, Deadline deadline, Deadline& seen) {
   const auto inner = [](Reactor& to, Deadline& out) -> Task<> { (void)co_await run_on(to, sees_deadline(out)); };
   (void)co_await with_deadline(deadline, inner(there, seen));

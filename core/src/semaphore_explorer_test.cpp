@@ -1,5 +1,5 @@
 // The explorer: a random workload on one semaphore, compared with a naive model after every step. A failing seed
-// reproduces the failure: `explore<Model>(seed)`.
+// reproduces the failure: `explore_semaphore<ExplorerModel>(seed)`.
 #include "stint/testing.hpp"
 #include "test_support.hpp"
 
@@ -13,7 +13,7 @@
 namespace stint {
 namespace {
 
-struct Model {
+struct ExplorerModel {
   struct Entry {
     int ticket;
     std::int64_t units;
@@ -50,7 +50,7 @@ struct Model {
 
 /// Known bad: a waiter that leaves does not wake those that it blocked. (The same bug in the semaphore is a mutant of
 /// tools/mutants.py.)
-struct ForgetsFollowers : Model {
+struct ForgetsFollowers : ExplorerModel {
   template <class Gone>
   void leave_if(Gone gone) {
     std::erase_if(line, gone);
@@ -58,9 +58,9 @@ struct ForgetsFollowers : Model {
 };
 
 template <class Rule>
-struct World {
+struct SemaphoreWorld {
   static constexpr int kWorkers = 6, kRounds = 4;
-  explicit World(std::uint64_t seed) { sim.emplace(seed); }
+  explicit SemaphoreWorld(std::uint64_t seed) { sim.emplace(seed); }
   std::uint64_t draw(std::uint64_t below) { return sim->random()() % below; }
   Duration milliseconds(std::uint64_t most) { return std::chrono::milliseconds(1 + draw(most)); }
 
@@ -115,7 +115,8 @@ Task<> explored_troubles(W& world) {
       const int id = static_cast<int>(world.draw(W::kWorkers));
       world.scopes[static_cast<std::size_t>(id)]->cancel();
       if (const auto found = world.waiting.find(id); found != world.waiting.end()) {
-        world.model.leave_if([ticket = found->second](const Model::Entry& entry) { return entry.ticket == ticket; });
+        world.model.leave_if(
+            [ticket = found->second](const ExplorerModel::Entry& entry) { return entry.ticket == ticket; });
       }
     }
   }
@@ -125,10 +126,11 @@ Task<> explored_troubles(W& world) {
 
 /// The failure found with this seed; empty if none.
 template <class Rule>
-std::string explore(std::uint64_t seed) {
-  World<Rule> world(seed);
-  for (int id = 0; id <= World<Rule>::kWorkers; ++id) world.scopes.push_back(std::make_unique<RootScope>(*world.sim));
-  for (int id = 0; id < World<Rule>::kWorkers; ++id)
+std::string explore_semaphore(std::uint64_t seed) {
+  SemaphoreWorld<Rule> world(seed);
+  for (int id = 0; id <= SemaphoreWorld<Rule>::kWorkers; ++id)
+    world.scopes.push_back(std::make_unique<RootScope>(*world.sim));
+  for (int id = 0; id < SemaphoreWorld<Rule>::kWorkers; ++id)
     world.scopes[static_cast<std::size_t>(id)]->spawn(explored_worker(world, id));
   world.scopes.back()->spawn(explored_troubles(world));
   const auto all_idle = [&world] {
@@ -137,9 +139,10 @@ std::string explore(std::uint64_t seed) {
   while (!all_idle()) {
     if (!world.sim->step()) return "a wait can never complete";
     while (true) {  // one expiry at a time, since each unblocks others
-      auto due = std::ranges::min_element(world.model.line, {}, &Model::Entry::deadline);
+      auto due = std::ranges::min_element(world.model.line, {}, &ExplorerModel::Entry::deadline);
       if (due == world.model.line.end() || due->deadline > world.sim->now()) break;
-      world.model.leave_if([ticket = due->ticket](const Model::Entry& entry) { return entry.ticket == ticket; });
+      world.model.leave_if(
+          [ticket = due->ticket](const ExplorerModel::Entry& entry) { return entry.ticket == ticket; });
     }
     if (!world.wrong.empty()) return world.wrong;
     if (world.semaphore.available() != world.model.capacity - world.model.held)
@@ -152,12 +155,12 @@ std::string explore(std::uint64_t seed) {
 
 TEST(Explorer, five_thousand_seeds_agree_with_the_model) {
   for (std::uint64_t seed = 0; seed < 5000; ++seed) {
-    ASSERT_EQ(explore<Model>(seed), "") << "seed " << seed;
+    ASSERT_EQ(explore_semaphore<ExplorerModel>(seed), "") << "seed " << seed;
   }
 }
 TEST(Explorer, detects_a_model_that_does_not_regrant_when_a_waiter_leaves) {
   int caught = 0;
-  for (std::uint64_t seed = 0; seed < 200; ++seed) caught += !explore<ForgetsFollowers>(seed).empty();
+  for (std::uint64_t seed = 0; seed < 200; ++seed) caught += !explore_semaphore<ForgetsFollowers>(seed).empty();
   EXPECT_GT(caught, 0);
   std::printf("  caught in %d of 200 seeds\n", caught);
 }

@@ -25,9 +25,9 @@ struct Request {
   std::uint32_t overtaken = 0;  // by waiters that bypassed it while it was the head
 };
 
-class Model {
+class SemaphoreModel {
  public:
-  explicit Model(const Rules& given) : rules(given), capacity(given.capacity) {}
+  explicit SemaphoreModel(const Rules& given) : rules(given), capacity(given.capacity) {}
 
   std::vector<Request*> of_priority(int priority) {
     std::vector<Request*> found;
@@ -92,9 +92,10 @@ class Model {
 };
 
 /// The model and the semaphore, side by side.
-class Both {
+class BothSemaphores {
  public:
-  Both(const Rules& rules, bool lists_holders, std::uint64_t seed) : model(rules), tracks(lists_holders), sim(seed) {
+  BothSemaphores(const Rules& rules, bool lists_holders, std::uint64_t seed)
+      : model(rules), tracks(lists_holders), sim(seed) {
     Semaphore::Options options;
     options.bypass_max = rules.bypass_max;
     options.passed_over_max = rules.passed_over_max;
@@ -103,7 +104,7 @@ class Both {
     RC_LOG() << "capacity " << rules.capacity << ", bypass_max " << rules.bypass_max << ", passed_over_max "
              << rules.passed_over_max << "\n";
   }
-  ~Both() {
+  ~BothSemaphores() {
     for (auto& [id, scope] : scopes) scope->cancel();
     permits.clear();
     (void)semaphore->release(detached);
@@ -152,9 +153,9 @@ class Both {
   /// From the run loop, as a coroutine does: a granted waiter is then queued directly.
   void give_back_inside(int id, std::uint32_t count) {
     struct Act final : Runnable {
-      Act(Both& all, int whose, std::uint32_t many) : both(all), id(whose), count(many) {}
+      Act(BothSemaphores& all, int whose, std::uint32_t many) : both(all), id(whose), count(many) {}
       void run() override { both.give_back(id, count); }
-      Both& both;
+      BothSemaphores& both;
       int id;
       std::uint32_t count;
     } act(*this, id, count);
@@ -249,7 +250,7 @@ class Both {
     return std::ranges::find(model.granted, id) != model.granted.end() && std::ranges::find(seen, id) == seen.end();
   }
 
-  Model model;
+  SemaphoreModel model;
   const bool tracks;
   std::deque<std::string> labels;
   std::map<int, std::uint32_t> units;
@@ -314,7 +315,7 @@ Rules any_rules() {
 
 int pick(const std::vector<int>& ids) { return ids[*rc::gen::inRange<std::size_t>(0, ids.size())]; }
 
-void step_of_everything(Both& both, int& deadlines) {
+void step_of_everything(BothSemaphores& both, int& deadlines) {
   const auto count = static_cast<std::uint32_t>(*rc::gen::inRange(0, 5));
   const auto holding = both.holding();
   switch (*rc::gen::weightedElement<int>(
@@ -346,7 +347,7 @@ void step_of_everything(Both& both, int& deadlines) {
 }
 TEST(SemaphoreProperty, agrees_with_a_naive_model) {
   check_cases(rounds(10'000), [] {
-    Both both(any_rules(), *rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<std::uint64_t>());
+    BothSemaphores both(any_rules(), *rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<std::uint64_t>());
     int deadlines = 0;
     for (int steps = *rc::gen::inRange(0, 80); steps > 0; --steps) {
       step_of_everything(both, deadlines);
@@ -359,7 +360,7 @@ TEST(SemaphoreProperty, the_kth_waiter_is_granted_after_at_most_k_releases) {
   check_cases(rounds(2000), [] {
     Rules rules;
     rules.capacity = *rc::gen::inRange<std::int64_t>(1, 5);
-    Both both(rules, false, *rc::gen::arbitrary<std::uint64_t>());
+    BothSemaphores both(rules, false, *rc::gen::arbitrary<std::uint64_t>());
     std::map<int, std::size_t> due;  // by which release
     std::size_t releases = 0;
     for (int steps = *rc::gen::inRange(0, 60); steps > 0; --steps) {
@@ -389,7 +390,7 @@ TEST(SemaphoreProperty, the_first_of_each_priority_is_overtaken_boundedly_often)
   check_cases(rounds(2000), [] {
     Rules rules = any_rules();
     rules.capacity = *rc::gen::inRange<std::int64_t>(2, 6);
-    Both both(rules, false, 0);
+    BothSemaphores both(rules, false, 0);
     const auto any_units = [&rules] {
       return static_cast<std::uint32_t>(*rc::gen::inRange<std::int64_t>(1, rules.capacity + 1));
     };

@@ -7,7 +7,7 @@
 namespace stint {
 namespace {
 
-constexpr std::int64_t kMost = Semaphore::kCapacityMax;
+constexpr std::int64_t kUnitsMax = Semaphore::kCapacityMax;
 
 // ---- Counting ------------------------------------------------------------------------------------------------------
 
@@ -22,22 +22,22 @@ TEST(Semaphore, with_capacity_0_requests_wait_until_it_grows) {
 }
 
 TEST(Semaphore, counts_to_its_maximum_without_wrapping) {
-  Semaphore semaphore("wide", kMost);
-  EXPECT_EQ(semaphore.available(), kMost);
+  Semaphore semaphore("wide", kUnitsMax);
+  EXPECT_EQ(semaphore.available(), kUnitsMax);
   auto all = semaphore.try_acquire(Semaphore::kCapacityMax);
   ASSERT_TRUE(all.has_value());
   EXPECT_EQ(semaphore.available(), 0);
   EXPECT_FALSE(semaphore.try_acquire(1));
   EXPECT_FALSE(semaphore.try_acquire(Semaphore::kCapacityMax));
   EXPECT_TRUE(semaphore.set_capacity(0));
-  EXPECT_EQ(semaphore.available(), -kMost);
-  EXPECT_TRUE(semaphore.set_capacity(kMost));
+  EXPECT_EQ(semaphore.available(), -kUnitsMax);
+  EXPECT_TRUE(semaphore.set_capacity(kUnitsMax));
   all.reset();
-  EXPECT_EQ(semaphore.available(), kMost);
+  EXPECT_EQ(semaphore.available(), kUnitsMax);
 }
 
 TEST(SemaphoreDeathTest, capacity_beyond_the_maximum_is_refused) {
-  EXPECT_DEATH(Semaphore("too wide", kMost + 1), "capacity");
+  EXPECT_DEATH(Semaphore("too wide", kUnitsMax + 1), "capacity");
 }
 TEST(SemaphoreDeathTest, negative_capacity_is_refused) { EXPECT_DEATH(Semaphore("less than nothing", -1), "capacity"); }
 
@@ -141,14 +141,14 @@ TEST(Semaphore, more_than_the_capacity_is_refused) {
 TEST(Semaphore, releasing_beyond_the_maximum_is_refused) {
   Semaphore::Options options;
   options.initially_held = 2;
-  Semaphore semaphore("wide", kMost, options);
+  Semaphore semaphore("wide", kUnitsMax, options);
   EXPECT_EQ(semaphore.release(3).error(), Errc::invalid);
   EXPECT_TRUE(semaphore.release(1));
   EXPECT_TRUE(semaphore.release(1));
   EXPECT_EQ(semaphore.release(1).error(), Errc::invalid) << "also when it is reached in small steps";
   EXPECT_EQ(semaphore.release(Semaphore::kCapacityMax).error(), Errc::invalid);
-  EXPECT_EQ(semaphore.set_capacity(kMost + 1).error(), Errc::invalid);
-  EXPECT_EQ(semaphore.available(), kMost);
+  EXPECT_EQ(semaphore.set_capacity(kUnitsMax + 1).error(), Errc::invalid);
+  EXPECT_EQ(semaphore.available(), kUnitsMax);
 }
 
 TEST(Semaphore, releasing_more_than_is_held_is_refused_and_changes_nothing) {

@@ -11,13 +11,6 @@
 namespace stint {
 namespace {
 
-template <class Body>
-void on_threads(int count, Body body) {
-  std::vector<std::thread> threads;
-  for (int id = 0; id < count; ++id) threads.emplace_back([&body, id] { body(id); });
-  for (auto& thread : threads) thread.join();
-}
-
 Task<> counts_grant(Semaphore& semaphore, int& granted, std::uint32_t units = 1) {
   const auto permit = co_await semaphore.acquire(units);
   if (permit) ++granted;
@@ -458,13 +451,13 @@ TEST(SemaphoreThreads, concurrent_release_try_forget_and_resize_lose_no_unit) {
   }
 }
 
-struct Stress {
+struct SemaphoreStress {
   static constexpr int kCapacity = 5, kThreads = 4, kTasks = 3;
   Semaphore semaphore{"slots", kCapacity};
   std::atomic<std::int64_t> in_use = 0;
   std::atomic<std::int64_t> granted = 0, timed_out = 0, lost = 0;
 };
-Task<int> use(Stress& stress, std::uint32_t units, bool timed, TimePoint deadline, int yields) {
+Task<int> use(SemaphoreStress& stress, std::uint32_t units, bool timed, TimePoint deadline, int yields) {
   auto permit =
       timed ? co_await stress.semaphore.acquire_until(deadline, units) : co_await stress.semaphore.acquire(units);
   if (!permit) {
@@ -476,17 +469,13 @@ Task<int> use(Stress& stress, std::uint32_t units, bool timed, TimePoint deadlin
     std::atomic<std::int64_t>& count;
     std::int64_t units;
   };
-  STINT_ASSERT((stress.in_use += units) <= Stress::kCapacity);
+  STINT_ASSERT((stress.in_use += units) <= SemaphoreStress::kCapacity);
   const InUse in_use{stress.in_use, units};
   ++stress.granted;
   for (int i = 0; i < yields; ++i) co_await yield();
   co_return 1;
 }
-Task<int> yields(int count) {
-  for (int i = 0; i < count; ++i) co_await yield();
-  co_return 0;
-}
-Task<> stress_task(Stress& stress, Executor& executor, std::uint64_t seed) {
+Task<> stress_task(SemaphoreStress& stress, Executor& executor, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (int round = 0; round < rounds(30'000); ++round) {
     const auto units = static_cast<std::uint32_t>(1 + random() % 3);
@@ -501,26 +490,26 @@ Task<> stress_task(Stress& stress, Executor& executor, std::uint64_t seed) {
   }
 }
 TEST(SemaphoreThreads, stress_of_grant_cancel_timeout_and_resize_on_four_threads) {
-  Stress stress;
-  std::atomic<int> running = Stress::kThreads;
+  SemaphoreStress stress;
+  std::atomic<int> running = SemaphoreStress::kThreads;
   std::thread resizer([&] {
     for (std::uint32_t i = 0; running > 0; ++i) {
       EXPECT_TRUE(stress.semaphore.set_capacity(3 + i % 3));
       std::this_thread::yield();
     }
   });
-  on_threads(Stress::kThreads, [&](int id) {
+  on_threads(SemaphoreStress::kThreads, [&](int id) {
     Reactor reactor;
     RootScope scope(reactor);
-    for (int i = 0; i < Stress::kTasks; ++i) {
+    for (int i = 0; i < SemaphoreStress::kTasks; ++i) {
       scope.spawn(stress_task(stress, reactor, static_cast<std::uint64_t>(id * 1000 + i)));
     }
     EXPECT_TRUE(reactor.run(scope));
     --running;
   });
   resizer.join();
-  EXPECT_TRUE(stress.semaphore.set_capacity(Stress::kCapacity));
-  EXPECT_EQ(stress.semaphore.available(), Stress::kCapacity);
+  EXPECT_TRUE(stress.semaphore.set_capacity(SemaphoreStress::kCapacity));
+  EXPECT_EQ(stress.semaphore.available(), SemaphoreStress::kCapacity);
   EXPECT_EQ(stress.in_use, 0);
   EXPECT_GT(stress.timed_out, 0);
   EXPECT_GT(stress.lost, 0);

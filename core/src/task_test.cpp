@@ -55,10 +55,6 @@ TEST_F(TaskTest, ten_million_awaits_do_not_grow_the_stack) {
   EXPECT_LT(span, 4096u);
 }
 
-Task<int> throws() {
-  co_await yield();
-  throw std::runtime_error("boom");
-}
 Task<> rethrows(Log& log) {
   try {
     (void)co_await throws();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <thread>
+#include <vector>
 
 namespace stint {
 
@@ -26,6 +27,14 @@ class Meeting {
 inline void dawdle(std::uint64_t steps) {
   for (volatile std::uint64_t left = steps; left > 0; left = left - 1) {
   }
+}
+
+/// Runs `body(thread number)` on `count` threads at once.
+template <class Body>
+void on_threads(int count, Body body) {
+  std::vector<std::thread> threads;
+  for (int id = 0; id < count; ++id) threads.emplace_back([&body, id] { body(id); });
+  for (std::thread& thread : threads) thread.join();
 }
 
 inline constexpr auto kRaceTimeMax = std::chrono::seconds(2);  // on a busy machine two threads seldom run at once

@@ -1,6 +1,6 @@
 // The explorer: callers on two executors, cancels, resizes and a drain, in an order drawn from a seed. After every step
 // the pool's counters must add up; at the end every accepted job has ended exactly once. A failing seed reproduces the
-// failure: `explore(seed)`.
+// failure: `explore_pool(seed)`.
 #include "worker_pool_test_support.hpp"
 
 #include <set>
@@ -8,11 +8,11 @@
 namespace stint {
 namespace {
 
-struct World {
+struct PoolWorld {
   static constexpr int kCallers = 6, kRounds = 4;
   static constexpr std::size_t kQueue = 3;
 
-  explicit World(std::uint64_t number) : seed(number) {}
+  explicit PoolWorld(std::uint64_t number) : seed(number) {}
   std::uint64_t draw(std::uint64_t below) { return random() % below; }
   Duration milliseconds(std::uint64_t most) { return std::chrono::milliseconds(draw(most + 1)); }
   Work work() {
@@ -43,12 +43,12 @@ struct World {
   std::optional<Simulator> near{seed}, far{seed + 1};  // last members: destroyed first, with every frame
 };
 
-Task<Result<int>> explored_job(World& world, Work work, JobContext& context) {
+Task<Result<int>> explored_job(PoolWorld& world, Work work, JobContext& context) {
   if (++world.starts[work.value] > 1) world.wrong = "started twice";
   struct Count {
-    explicit Count(World& in) : world(in) { ++world.running; }
+    explicit Count(PoolWorld& in) : world(in) { ++world.running; }
     ~Count() { --world.running; }
-    World& world;
+    PoolWorld& world;
   } const count(world);
   if (world.draw(3) == 0) co_await yield();
   if (world.draw(8) == 0) context.scope().spawn(awaited(sleep_for(world.milliseconds(10))));
@@ -56,9 +56,9 @@ Task<Result<int>> explored_job(World& world, Work work, JobContext& context) {
   co_return result;
 }
 
-Task<> explored_caller(World& world, Executor& executor) {
+Task<> explored_caller(PoolWorld& world, Executor& executor) {
   Pool& pool = *world.pool;
-  for (int round = 0; round < World::kRounds; ++round) {
+  for (int round = 0; round < PoolWorld::kRounds; ++round) {
     for (auto pause = world.draw(4); pause > 0; --pause) co_await yield();
     if (world.draw(3) == 0) co_await sleep_for(world.milliseconds(10));
     const Work work = world.work();
@@ -92,7 +92,7 @@ Task<> explored_caller(World& world, Executor& executor) {
   }
 }
 
-Task<> explored_drain(World& world, DrainOptions options) {
+Task<> explored_drain(PoolWorld& world, DrainOptions options) {
   auto report = co_await world.pool->drain(options);
   if (!world.report) {
     world.report = std::move(report);
@@ -101,7 +101,7 @@ Task<> explored_drain(World& world, DrainOptions options) {
   }
 }
 
-Task<> explored_troubles(World& world, Scope& own) {
+Task<> explored_troubles(PoolWorld& world, Scope& own) {
   for (int i = 0; i < 14; ++i) {
     if (world.draw(2) == 0) {
       co_await sleep_for(world.milliseconds(8));
@@ -109,7 +109,7 @@ Task<> explored_troubles(World& world, Scope& own) {
       co_await yield();
     }
     switch (world.draw(4)) {
-      case 0: world.scopes[world.draw(World::kCallers)]->cancel(); break;
+      case 0: world.scopes[world.draw(PoolWorld::kCallers)]->cancel(); break;
       case 1:
         if (!world.ids.empty()) world.pool->cancel(world.ids[world.draw(world.ids.size())]);
         break;
@@ -122,7 +122,7 @@ Task<> explored_troubles(World& world, Scope& own) {
       default: break;
     }
   }
-  if (world.draw(8) == 0) world.scopes[World::kCallers]->cancel();  // the pool's own scope
+  if (world.draw(8) == 0) world.scopes[PoolWorld::kCallers]->cancel();  // the pool's own scope
   for (auto drains = 1 + world.draw(2); drains > 0; --drains) {
     DrainOptions options;
     options.timeout = world.milliseconds(60);
@@ -132,7 +132,7 @@ Task<> explored_troubles(World& world, Scope& own) {
   }
 }
 
-std::string check(World& world) {
+std::string check(PoolWorld& world) {
   if (!world.wrong.empty()) return world.wrong;
   const PoolHealth health = world.pool->health();
   std::size_t carried = 0;
@@ -140,8 +140,8 @@ std::string check(World& world) {
   if (health.workers.size() != health.pool_size) return "the list differs from the count";
   if (static_cast<std::size_t>(world.running) > health.pool_size) return "more running than workers";
   if (static_cast<std::size_t>(world.running) > world.largest) return "more running than were ever asked for";
-  if (health.queue_size > World::kQueue) return "the queue is over its capacity";
-  if (health.waiting_for_room != 0 && health.queue_size < World::kQueue)
+  if (health.queue_size > PoolWorld::kQueue) return "the queue is over its capacity";
+  if (health.waiting_for_room != 0 && health.queue_size < PoolWorld::kQueue)
     return "a submitter waits although there is room";
   if (health.total_accepted != health.total_completed + health.total_failed + health.total_cancelled +
                                    health.total_handed_back + health.queue_size + carried) {
@@ -150,7 +150,7 @@ std::string check(World& world) {
   return "";
 }
 
-std::string check_end(World& world) {
+std::string check_end(PoolWorld& world) {
   if (world.running != 0) return "a job still runs";
   const PoolHealth health = world.pool->health();
   if (!health.draining || health.pool_size != 0 || health.queue_size != 0) return "something is left in the pool";
@@ -169,22 +169,23 @@ std::string check_end(World& world) {
 }
 
 /// The failure found with this seed; empty if none.
-std::string explore(std::uint64_t seed) {
-  World world(seed);
-  for (int i = 0; i < World::kCallers + 2; ++i) {
-    world.scopes.push_back(std::make_unique<RootScope>(i < World::kCallers && i % 2 == 0 ? *world.far : *world.near));
+std::string explore_pool(std::uint64_t seed) {
+  PoolWorld world(seed);
+  for (int i = 0; i < PoolWorld::kCallers + 2; ++i) {
+    world.scopes.push_back(
+        std::make_unique<RootScope>(i < PoolWorld::kCallers && i % 2 == 0 ? *world.far : *world.near));
   }
-  Scope& pools = *world.scopes[World::kCallers];
+  Scope& pools = *world.scopes[PoolWorld::kCallers];
   PoolOptions options;
   options.workers = 2;
-  options.queue_capacity = World::kQueue;
+  options.queue_capacity = PoolWorld::kQueue;
   world.pool.emplace(
       pools, [&world](Work work, JobContext& context) { return explored_job(world, work, context); }, options);
   world.pool->on_done([&world](JobId id, Result<int>) {
     const auto found = world.detached.find(id.number);
     if (found != world.detached.end()) world.count_end(found->second);
   });
-  for (int i = 0; i < World::kCallers; ++i) {
+  for (int i = 0; i < PoolWorld::kCallers; ++i) {
     Scope& caller = *world.scopes[static_cast<std::size_t>(i)];
     caller.spawn(explored_caller(world, caller.executor()));
   }
@@ -201,7 +202,7 @@ std::string explore(std::uint64_t seed) {
 
 TEST(PoolExplorer, five_thousand_seeds_end_every_job_once) {
   for (std::uint64_t seed = 0; seed < 5000; ++seed) {
-    ASSERT_EQ(explore(seed), "") << "seed " << seed;
+    ASSERT_EQ(explore_pool(seed), "") << "seed " << seed;
   }
 }
 

@@ -84,14 +84,14 @@ TEST_F(PoolTickets, an_enqueue_cancelled_after_acceptance_leaves_no_job_behind) 
 
 // ---- Deadlines, budgets, scopes ------------------------------------------------------------------------------------
 
-JobOptions until(TimePoint when) {
+JobOptions ends_by(TimePoint when) {
   JobOptions options;
   options.deadline = Deadline(when);
   return options;
 }
 TEST_F(PoolDeadlines, a_job_is_stopped_at_its_deadline) {
   open();
-  submit({1, 1h}, until(TimePoint(3s)));
+  submit({1, 1h}, ends_by(TimePoint(3s)));
   sim.advance(1min);
   EXPECT_EQ(answers.at(0).error(), Errc::timed_out);
   EXPECT_EQ(hall.running, 0);
@@ -101,8 +101,8 @@ TEST_F(PoolDeadlines, a_job_is_stopped_at_its_deadline) {
 TEST_F(PoolDeadlines, a_queued_job_is_not_started_after_its_deadline_and_its_caller_fails_at_once) {
   open(sized(1, 1));
   submit({1, 10s});
-  submit({2, 1s}, until(TimePoint(3s)));
-  submit({3, 1s}, until(TimePoint(2s)));  // waits for room
+  submit({2, 1s}, ends_by(TimePoint(3s)));
+  submit({3, 1s}, ends_by(TimePoint(2s)));  // waits for room
   sim.advance(3s);
   EXPECT_EQ(answers.at(1).error(), Errc::timed_out);
   EXPECT_EQ(answers.at(1).error().retry(), Retry::safe) << "it never began";
@@ -117,7 +117,7 @@ TEST_F(PoolDeadlines, a_detached_job_is_not_started_after_its_deadline) {
   std::map<std::uint64_t, Result<int>> done;
   pool->on_done([&](JobId id, Result<int> result) { done.emplace(id.number, std::move(result)); });
   (void)pool->submit_nowait({1, 10s});
-  (void)pool->submit_nowait({2, 1s}, until(TimePoint(3s)));
+  (void)pool->submit_nowait({2, 1s}, ends_by(TimePoint(3s)));
   sim.advance(1min);
   EXPECT_EQ(hall.started, std::vector{1});
   EXPECT_EQ(done.at(2).error(), Errc::timed_out);

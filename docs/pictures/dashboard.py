@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes pictures of every page of the dashboard in light and dark: `dashboard.py STINT FOLDER`
+"""Takes pictures of every page of the dashboard in light and dark: `dashboard.py STINT FOLDER`; those of docs: `… docs/pictures`
 
 Starts a daemon with some agents and runs in a folder of its own, among them a run in doubt, and opens its pages in Chromium.
 """
@@ -14,6 +14,10 @@ sys.path[:0] = [str(ROOT / "tests/browser"), str(ROOT / "tests/integration")]
 import chromium  # noqa: E402
 import daemon_support  # noqa: E402
 from host_support import wait_for  # noqa: E402
+
+
+HEIGHT_MAX = 1400  # what fits on a page of docs
+SCALE = 0.75
 
 
 class Scene(daemon_support.Case):
@@ -44,7 +48,8 @@ class Scene(daemon_support.Case):
         d.submit("slow", session="release")
         wait_for(lambda: d.run(doubtful)["state"] == "in_doubt", 20, "the doubt")
         return d, {"fleet": "/", "runs": "/runs", "run-live": f"/run/{runs[0]}", "run-waiting": f"/run/{runs[-1]}", "run-in-doubt": f"/run/{doubtful}",
-                   "limits": "/limits", "agents": "/agents/review"}
+                   "limits": "/limits", "agents": "/agents/review", "playground": "/playground/large-request?guess=1&step=129",
+                   "playground-asks": "/playground"}
 
 
 def main():
@@ -56,14 +61,15 @@ def main():
         d, pages = scene.begin()
         with chromium.Browser() as browser:
             for theme in ("light", "dark"):
-                page = browser.open(f"http://{d.host}:{d.port}/#token={d.token}", width=1160, dark=theme == "dark")
+                page = browser.open(f"http://{d.host}:{d.port}/#token={d.token}", width=1180, dark=theme == "dark")
                 page.wait("document.querySelector('.connection.live')")
                 for name, fragment in pages.items():
                     page.evaluate(f"location.hash = '#{fragment}'")
                     page.wait("document.querySelector('h1') && !document.querySelector('.loading')")
                     time.sleep(1.5)  # output and holders arrive
-                    page.screenshot(folder / f"{name}-{theme}.png")
-                    print(folder / f"{name}-{theme}.png")
+                    picture = folder / f"dashboard-{name}-{theme}.webp"
+                    page.screenshot(picture, height_max=HEIGHT_MAX, scale=SCALE)
+                    print(picture, picture.stat().st_size)
     finally:
         scene.doCleanups()
 

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void run(Simulator& simulator, Task<> task) {
+void run_to_end(Simulator& simulator, Task<> task) {
   RootScope scope(simulator);
   scope.spawn(std::move(task));
   EXPECT_TRUE(simulator.run_until([&] { return scope.idle(); }));
@@ -185,7 +185,7 @@ TEST(Limits, a_rate_is_settled_with_the_actual_use) {
   RateLimiter rate("model:opus", limits);
   Simulator simulator;
   auto program = [&]() -> Task<> { EXPECT_TRUE(co_await call_model(rate)); };
-  run(simulator, program());
+  run_to_end(simulator, program());
   EXPECT_EQ(rate.available(RateKind::tokens, simulator.now()), 10'000);
 }
 
@@ -205,7 +205,7 @@ TEST(Limits, an_overload_lowers_the_limit) {
   AdaptiveLimit limit(slots, policy);
   Simulator simulator;
   auto program = [&]() -> Task<> { EXPECT_TRUE(co_await call_upstream(limit, simulator, true)); };
-  run(simulator, program());
+  run_to_end(simulator, program());
   EXPECT_EQ(limit.limit(), 14u);
 }
 

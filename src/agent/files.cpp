@@ -87,6 +87,11 @@ Result<std::string> blocking_read_open_file(const Descriptor& file, const fs::pa
 
 }  // namespace
 
+bool blocking_exists(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
 bool is_within(const fs::path& root, const fs::path& path) {
   return std::ranges::mismatch(root, path).in1 == root.end();
 }

@@ -20,6 +20,9 @@ namespace stint::agent {
 [[nodiscard]] Result<std::string> blocking_read_file_within(const std::filesystem::path& root,
                                                             const std::filesystem::path& path, std::size_t bytes_max);
 
+/// Whether something of that name exists; false, too, if that can't be told.
+[[nodiscard]] bool blocking_exists(const std::filesystem::path& path);
+
 /// Whether `path` is `root` or inside it; both are real paths.
 [[nodiscard]] bool is_within(const std::filesystem::path& root, const std::filesystem::path& path);
 

@@ -18,11 +18,6 @@ constexpr std::size_t kPathMax = 16 * 1024;      // files of git that hold one p
 constexpr std::size_t kSubmodulesMax = 500;      // each takes two environment variables
 constexpr std::size_t kConfigMax = 1024 * 1024;  // a configuration file; a larger one is refused
 
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
 /// The path in a one-line file of git, after `prefix`; relative to `base`. It need not exist.
 Result<fs::path> blocking_read_line(const fs::path& file, const fs::path& base, std::string_view prefix) {
   STINT_TRY(const std::string text, blocking_read_file(file, kPathMax));
@@ -108,8 +103,8 @@ Result<std::optional<GitFolders>> blocking_find_git(const fs::path& root) {
                             dot_git.string()));
   }
   if (fs::is_directory(status)) {
-    if (!is_there(dot_git / "HEAD")) return std::nullopt;  // an empty folder; git ignores it, too
-    if (is_there(dot_git / "commondir")) {
+    if (!blocking_exists(dot_git / "HEAD")) return std::nullopt;  // an empty folder; git ignores it, too
+    if (blocking_exists(dot_git / "commondir")) {
       return fail(Errc::denied,
                   fmt::format("{} has a commondir, which only linked worktrees have: git never creates such a "
                               "folder. Remove that file",
@@ -119,7 +114,7 @@ Result<std::optional<GitFolders>> blocking_find_git(const fs::path& root) {
   }
   if (!fs::is_regular_file(status)) return std::nullopt;
   STINT_TRY(const fs::path git_dir, blocking_follow_line(dot_git, root, "gitdir:"));
-  if (is_there(git_dir / "commondir")) return blocking_enter_worktree(root, git_dir);
+  if (blocking_exists(git_dir / "commondir")) return blocking_enter_worktree(root, git_dir);
   return blocking_enter_separate(root, git_dir);
 }
 
@@ -195,38 +190,38 @@ bool is_key(std::string_view text) {
 }
 
 /// `section.key` of settings that name a program, for any subsection.
-constexpr std::array<std::string_view, 32> kPrograms{"core.sshcommand",
-                                                     "core.gitproxy",
-                                                     "core.askpass",
-                                                     "core.editor",
-                                                     "core.pager",
-                                                     "core.alternaterefscommand",
-                                                     "filter.clean",
-                                                     "filter.smudge",
-                                                     "filter.process",
-                                                     "diff.external",
-                                                     "diff.command",
-                                                     "diff.textconv",
-                                                     "merge.driver",
-                                                     "credential.helper",
-                                                     "gpg.program",
-                                                     "gpg.defaultkeycommand",
-                                                     "sequence.editor",
-                                                     "remote.uploadpack",
-                                                     "remote.receivepack",
-                                                     "remote.vcs",
-                                                     "include.path",
-                                                     "includeif.path",
-                                                     "interactive.difffilter",
-                                                     "uploadpack.packobjectshook",
-                                                     "trailer.command",
-                                                     "trailer.cmd",
-                                                     "difftool.cmd",
-                                                     "difftool.path",
-                                                     "mergetool.cmd",
-                                                     "mergetool.path",
-                                                     "hook.command",
-                                                     "protocol.allow"};
+constexpr std::array<std::string_view, 32> kProgramSettings{"core.sshcommand",
+                                                            "core.gitproxy",
+                                                            "core.askpass",
+                                                            "core.editor",
+                                                            "core.pager",
+                                                            "core.alternaterefscommand",
+                                                            "filter.clean",
+                                                            "filter.smudge",
+                                                            "filter.process",
+                                                            "diff.external",
+                                                            "diff.command",
+                                                            "diff.textconv",
+                                                            "merge.driver",
+                                                            "credential.helper",
+                                                            "gpg.program",
+                                                            "gpg.defaultkeycommand",
+                                                            "sequence.editor",
+                                                            "remote.uploadpack",
+                                                            "remote.receivepack",
+                                                            "remote.vcs",
+                                                            "include.path",
+                                                            "includeif.path",
+                                                            "interactive.difffilter",
+                                                            "uploadpack.packobjectshook",
+                                                            "trailer.command",
+                                                            "trailer.cmd",
+                                                            "difftool.cmd",
+                                                            "difftool.path",
+                                                            "mergetool.cmd",
+                                                            "mergetool.path",
+                                                            "hook.command",
+                                                            "protocol.allow"};
 constexpr std::array<std::string_view, 3> kLfs{"git-lfs clean -- %f", "git-lfs smudge -- %f", "git-lfs filter-process"};
 
 bool names_program(const GitSetting& setting) {
@@ -234,7 +229,7 @@ bool names_program(const GitSetting& setting) {
   if (setting.section == "submodule" && setting.key == "update") return setting.value.starts_with('!');
   if (setting.section == "pager") return setting.value != "true" && setting.value != "false";
   if (setting.section == "filter" && std::ranges::find(kLfs, setting.value) != kLfs.end()) return false;
-  return std::ranges::find(kPrograms, setting.section + "." + setting.key) != kPrograms.end();
+  return std::ranges::find(kProgramSettings, setting.section + "." + setting.key) != kProgramSettings.end();
 }
 
 }  // namespace

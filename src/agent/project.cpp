@@ -1,5 +1,6 @@
 #include "agent/project.hpp"
 
+#include "agent/files.hpp"
 #include "agent/git_files.hpp"
 
 #include <fmt/format.h>
@@ -12,11 +13,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kFoldersUpMax = 256;
-
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
 
 /// Sets git's folders if `root` is a checkout; false if it is not.
 Result<bool> blocking_enter_checkout(const fs::path& root, Project& project) {
@@ -45,7 +41,7 @@ Result<Project> blocking_find_project(const fs::path& from) {
   for (int i = 0; i < kFoldersUpMax; ++i, folder = folder.parent_path()) {
     STINT_TRY(const bool found, blocking_enter_checkout(folder, project));
     if (found) return project;
-    if (!marked && (is_there(folder / ".stint") || is_there(folder / "stint.toml"))) marked = folder;
+    if (!marked && (blocking_exists(folder / ".stint") || blocking_exists(folder / "stint.toml"))) marked = folder;
     if (folder == folder.parent_path()) break;
   }
   project.root = marked.value_or(start);

@@ -19,7 +19,7 @@ std::string said(const LoadedSettings& loaded) {
   return out;
 }
 
-constexpr std::string_view kWhole = R"(default_agent = "helper"
+constexpr std::string_view kWholeSettings = R"(default_agent = "helper"
 entry_agent = "dispatch"
 store = "sqlite"
 [limits]
@@ -76,7 +76,7 @@ TEST(Settings, a_driver_is_one_of_the_table) {
 }
 
 TEST(Settings, the_whole_file_is_read) {
-  const LoadedSettings loaded = project(kWhole);
+  const LoadedSettings loaded = project(kWholeSettings);
   EXPECT_EQ(said(loaded), "");
   const Settings& settings = loaded.settings;
   EXPECT_EQ(settings.default_agent, "helper");

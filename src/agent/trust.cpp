@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kRecordMax = 16 * 1024;  // bytes; one path
 constexpr std::string_view kFolder = "trust";
-constexpr std::string_view kPrograms = "programs";
-constexpr std::string_view kFolders = "folders";
+constexpr std::string_view kProgramRecords = "programs";
+constexpr std::string_view kFolderRecords = "folders";
 constexpr std::string_view kStores = "stores";
 constexpr std::string_view kTokens = "tokens";
 
@@ -185,30 +185,30 @@ bool blocking_is_own(const fs::path& path, const EnvironmentVariables& environme
 }
 
 Result<> blocking_allow_program(const fs::path& state, const std::string& program) {
-  return blocking_replace_private_file(state / kPrograms / record_name(program), program);
+  return blocking_replace_private_file(state / kProgramRecords / record_name(program), program);
 }
 
 bool blocking_is_program_allowed(const fs::path& state, const std::string& program) {
-  const Result<std::string> named = blocking_read_file(state / kPrograms / record_name(program), kRecordMax);
+  const Result<std::string> named = blocking_read_file(state / kProgramRecords / record_name(program), kRecordMax);
   return named && *named == program;
 }
 
 Result<> blocking_allow_folder(const fs::path& state, const fs::path& folder) {
   const auto known = blocking_is_folder_allowed(state, folder);
   if (known && *known) return {};  // the usual case: saves the write
-  const auto entries = blocking_list_folder(state / kFolders, kFolderRecordsMax);
+  const auto entries = blocking_list_folder(state / kFolderRecords, kFolderRecordsMax);
   if (entries && entries->more) {  // removes those of folders that are gone
     for (const std::string& name : entries->names) {
-      const Result<Record> record = blocking_read_record(state / kFolders / name);
+      const Result<Record> record = blocking_read_record(state / kFolderRecords / name);
       std::error_code ignored;
-      if (!record || !blocking_holds(*record)) fs::remove(state / kFolders / name, ignored);
+      if (!record || !blocking_holds(*record)) fs::remove(state / kFolderRecords / name, ignored);
     }
   }
-  return blocking_record(state / kFolders, folder);
+  return blocking_record(state / kFolderRecords, folder);
 }
 
 Result<bool> blocking_is_folder_allowed(const fs::path& state, const fs::path& folder) {
-  return blocking_is_recorded(state / kFolders, folder);
+  return blocking_is_recorded(state / kFolderRecords, folder);
 }
 
 Result<> blocking_note_own(const fs::path& state, OwnFile which, const fs::path& common_dir) {

@@ -48,9 +48,9 @@ void print_table(const std::vector<Agent>& agents, const agent::Settings& settin
   }
 }
 
-class Sheet {
+class AgentSheet {
  public:
-  explicit Sheet(bool colour) : colour_(colour) {}
+  explicit AgentSheet(bool colour) : colour_(colour) {}
   void add(std::string_view label, std::string_view value) const {
     if (value.empty()) return;
     Line line;
@@ -87,7 +87,7 @@ std::string budget_of(const Agent& agent) {
 
 void print_one(const Agent& agent, const agent::Settings& settings, const Environment& environment) {
   print_out("{}\n", Line(agent.name, Style::bold).str(environment.colour));
-  const Sheet sheet(environment.colour);
+  const AgentSheet sheet(environment.colour);
   sheet.add("description", agent.description);
   sheet.add("file", agent.file);
   if (agent.format != domain::AgentFormat::stint) sheet.add("format", to_string(agent.format));

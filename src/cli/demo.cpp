@@ -33,15 +33,15 @@ std::optional<Number> parse(std::string_view text) {
 }
 
 /// Draws each picture over the one before. Hides the cursor; the destructor shows it again.
-class Screen {
+class DemoScreen {
  public:
-  Screen() { write_out("\033[?25l"); }
-  ~Screen() {
+  DemoScreen() { write_out("\033[?25l"); }
+  ~DemoScreen() {
     write_out("\033[?25h");
     flush_out();
   }
-  Screen(const Screen&) = delete;
-  Screen& operator=(const Screen&) = delete;
+  DemoScreen(const DemoScreen&) = delete;
+  DemoScreen& operator=(const DemoScreen&) = delete;
 
   void show(const std::vector<std::string>& lines, os::TerminalSize size) {
     std::string out;
@@ -167,7 +167,7 @@ class Show {
   std::deque<wire::DemoEvent> recent_;
   Spaces spaces_;
   Garage garage_;  // its semaphore would have to outlive the reactor's frames, but run() leaves none
-  std::optional<Screen> screen_;
+  std::optional<DemoScreen> screen_;
   int signal_ = 0;
   TimePoint cancelled_at_;
   GarageView cancelled_;

@@ -9,7 +9,7 @@
 namespace stint::cli {
 namespace {
 
-constexpr std::uint32_t kNamesMax = 50;  // of runs, for completion
+constexpr std::uint32_t kCompletedRunsMax = 50;  // of runs, for completion
 constexpr Duration kNamesTime = std::chrono::seconds(2);
 
 Task<> handle_signals(EndSignals& signals, int& received, Scope& work) {
@@ -69,7 +69,7 @@ std::vector<Candidate> blocking_run_names(const domain::System& system) {
   const auto collect = [&]() -> Task<Result<>> {
     STINT_CO_CHECK(co_await connection.open());
     store::Filter filter;
-    filter.most = kNamesMax;
+    filter.most = kCompletedRunsMax;
     STINT_CO_TRY(const std::vector<engine::RunView> runs, co_await connection.fleet().list(std::move(filter)));
     for (const engine::RunView& view : runs) {
       names.push_back(

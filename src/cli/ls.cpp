@@ -13,7 +13,7 @@
 namespace stint::cli {
 namespace {
 
-constexpr std::uint32_t kLimitMax = 1000, kPage = 200;
+constexpr std::uint32_t kLimitMax = 1000, kRunsPage = 200;
 
 void print(const std::vector<engine::RunView>& runs, const FleetAccess& access, bool with_heads) {
   const Table table = runs_table(runs, access.system.wall_now());
@@ -31,7 +31,7 @@ void say_none(const ListOptions& options) {
 /// Prints page by page, so that the first appears at once; JSON is one object.
 Task<Result<int>> list_all(FleetAccess& access, const ListOptions& options, engine::Search search) {
   std::vector<engine::RunView> whole;
-  search.filter.most = kPage;
+  search.filter.most = kRunsPage;
   bool any = false;
   while (true) {
     STINT_CO_TRY(engine::RunPage page, co_await access.fleet.search(search));

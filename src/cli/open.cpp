@@ -20,7 +20,7 @@
 namespace stint::cli {
 namespace {
 
-bool is_plain(std::string_view text) {
+bool is_url_safe(std::string_view text) {
   return std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   });
@@ -93,12 +93,12 @@ bool OpenCommand::chosen() const { return command_.chosen(); }
 
 int OpenCommand::run(const domain::System& /*system*/) {
   const Environment environment = blocking_read_environment();
-  if (!is_plain(id_)) return complain(Error(Errc::invalid, "'" + printable(id_) + "' is not the id of a run"));
+  if (!is_url_safe(id_)) return complain(Error(Errc::invalid, "'" + printable(id_) + "' is not the id of a run"));
   const auto daemon = fleet::blocking_find_daemon(environment);
   if (!daemon) return complain(daemon.error());
   if (!*daemon) return complain(Error(Errc::unavailable, kNoDaemonHere));
   const std::string& url = (*daemon)->url;
-  if (!is_plain((*daemon)->token) || url.find_first_of("\"\\<> \n") != std::string::npos) {
+  if (!is_url_safe((*daemon)->token) || url.find_first_of("\"\\<> \n") != std::string::npos) {
     return complain(Error(Errc::invalid, "the daemon's address or token has characters that no address has"));
   }
   const std::string address = dashboard_address(url, (*daemon)->token, id_);

@@ -1,5 +1,6 @@
 #include "cli/provider.hpp"
 
+#include "cli/environment.hpp"
 #include "cli/print.hpp"
 #include "provider/server.hpp"
 
@@ -12,9 +13,6 @@
 
 namespace stint::cli {
 namespace {
-
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
 
 int complain(int status, std::string_view what) {
   print_error("stint provider: {}\n", what);

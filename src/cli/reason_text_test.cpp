@@ -12,9 +12,9 @@ using domain::Shortage;
 using domain::WaitCause;
 using domain::WaitReason;
 
-const WallTime kNow{1'790'000'000'000ms};
+const WallTime kReasonNow{1'790'000'000'000ms};
 
-std::string text(const WaitReason& reason) { return reason_text(reason, kNow); }
+std::string text(const WaitReason& reason) { return reason_text(reason, kReasonNow); }
 
 TEST(ReasonText, every_cause_has_a_text) {
   for (const WaitCause cause : domain::kWaitCauses) {
@@ -22,9 +22,9 @@ TEST(ReasonText, every_cause_has_a_text) {
   }
   EXPECT_EQ(text({.cause = WaitCause::session, .behind = "abc", .behind_state = domain::RunState::running}),
             "an earlier run of its session has not ended: abc is running");
-  EXPECT_EQ(text({.cause = WaitCause::delay, .until = kNow + 5min}), "delayed start, for 5m more");
-  EXPECT_EQ(text({.cause = WaitCause::backoff, .until = kNow - 1s}), "back-off after a failed attempt, due now");
-  EXPECT_EQ(text({.cause = WaitCause::quota, .limit = "account:x", .until = kNow + 1h}),
+  EXPECT_EQ(text({.cause = WaitCause::delay, .until = kReasonNow + 5min}), "delayed start, for 5m more");
+  EXPECT_EQ(text({.cause = WaitCause::backoff, .until = kReasonNow - 1s}), "back-off after a failed attempt, due now");
+  EXPECT_EQ(text({.cause = WaitCause::quota, .limit = "account:x", .until = kReasonNow + 1h}),
             "parked: account:x is paused, for 1h more");
   EXPECT_EQ(text({.cause = WaitCause::person}), "parked: it waits for a person");
   EXPECT_EQ(text({.cause = WaitCause::place, .place = 3}), "number 3 in the queue of its agent");
@@ -41,8 +41,8 @@ TEST(ReasonText, every_cause_has_a_text) {
 TEST(ReasonText, a_limit_names_its_holders_and_the_line) {
   WaitReason reason{.cause = WaitCause::limit, .limit = "gpu", .capacity = 2, .held = 2};
   EXPECT_EQ(text(reason), "no free permit: gpu: 2 of 2 held");
-  reason.holders = {{.run = "abc", .agent = "review", .since = kNow - 90s},
-                    {.label = "train", .pid = 7, .since = kNow - 5min},
+  reason.holders = {{.run = "abc", .agent = "review", .since = kReasonNow - 90s},
+                    {.label = "train", .pid = 7, .since = kReasonNow - 5min},
                     {},
                     {.run = "def"}};
   reason.weight = 2;
@@ -61,23 +61,23 @@ TEST(ReasonText, a_limit_names_its_holders_and_the_line) {
 
 TEST(ReasonText, a_holder_of_several_units_is_named_once_with_its_peculiarities) {
   WaitReason reason{.cause = WaitCause::limit, .limit = "gpu", .capacity = 3, .held = 3};
-  const domain::LimitEntry plain{.label = "train", .pid = 7, .since = kNow - 5min};
+  const domain::LimitEntry plain{.label = "train", .pid = 7, .since = kReasonNow - 5min};
   reason.holders = {plain, plain, plain};
-  EXPECT_EQ(limit_text(reason, kNow), "gpu: 3 of 3 held by train (pid 7, 5m)");
+  EXPECT_EQ(limit_text(reason, kReasonNow), "gpu: 3 of 3 held by train (pid 7, 5m)");
   domain::LimitEntry odd = plain;
   odd.user = "eve";
   odd.unjudged = true;
-  EXPECT_EQ(holder_text(odd, kNow),
+  EXPECT_EQ(holder_text(odd, kReasonNow),
             "train (pid 7, 5m) of eve, which was killed; only that user or root can check for leftover processes "
             "and end them");
   odd = plain;
   odd.other_container = true;
-  EXPECT_EQ(holder_text(odd, kNow),
+  EXPECT_EQ(holder_text(odd, kReasonNow),
             "train (pid 7, 5m) in another container (if that container is gone for good, empty the slot's file)");
   odd = plain;
   odd.swept = true;
   odd.counts_to = 2;
-  EXPECT_EQ(holder_text(odd, kNow),
+  EXPECT_EQ(holder_text(odd, kReasonNow),
             "train (pid 7, 5m), which was killed; its leftover processes are being ended, which uses the capacity 2");
 }
 

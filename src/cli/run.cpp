@@ -35,7 +35,7 @@ using namespace std::chrono_literals;
 using domain::RunState;
 
 constexpr Duration kRefresh = 250ms;  // of the status line at the bottom
-constexpr Duration kLookEvery = 1s;   // tokens and cost change without an event
+constexpr Duration kUsageEvery = 1s;  // tokens and cost change without an event
 constexpr std::uint32_t kEventsPage = 200;
 
 /// Follows one run to its end: prints its output and events, and cancels it on a signal.
@@ -111,7 +111,7 @@ class RunWatcher {
           (void)co_await fleet_->cancel(id_);
           co_return fail(*own_->cannot_begin());
         }
-        look_at = reactor_.now() + kLookEvery;
+        look_at = reactor_.now() + kUsageEvery;
       }
       if (display_.live() && !view_.run.id.empty()) display_.refresh(view_, system_.wall_now());
     }

@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kWorkersMax = 10'000;
-constexpr Duration kLookEvery = 300ms;
+constexpr Duration kScaledEvery = 300ms;
 
 std::optional<std::size_t> size_of(const std::optional<std::int64_t>& number) {
   if (!number) return std::nullopt;
@@ -54,7 +54,7 @@ Task<Result<>> wait_for_end(FleetAccess& access, bool json) {
       shown = running;
       print_error("stint: waiting for {}\n", some(shown, "run"));
     }
-    co_await sleep_for(kLookEvery);
+    co_await sleep_for(kScaledEvery);
   }
 }
 

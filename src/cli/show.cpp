@@ -14,7 +14,7 @@
 namespace stint::cli {
 namespace {
 
-constexpr std::uint32_t kPage = 500;
+constexpr std::uint32_t kShownPage = 500;
 constexpr std::size_t kEventsShown = 200;  // of a longer history, the first and the last half
 
 using engine::RunView;
@@ -23,16 +23,16 @@ Task<Result<std::vector<store::Event>>> all_events(fleet::Fleet& fleet, const st
   std::vector<store::Event> events;
   while (true) {
     const std::int64_t after = events.empty() ? 0 : events.back().seq;
-    STINT_CO_TRY(std::vector<store::Event> page, co_await fleet.events(id, after, kPage));
-    const bool last = page.size() < kPage;
+    STINT_CO_TRY(std::vector<store::Event> page, co_await fleet.events(id, after, kShownPage));
+    const bool last = page.size() < kShownPage;
     std::ranges::move(page, std::back_inserter(events));
     if (last) co_return events;
   }
 }
 
-class Sheet {
+class RunSheet {
  public:
-  explicit Sheet(const FleetAccess& access) : access_(access), now_(access.system.wall_now()) {}
+  explicit RunSheet(const FleetAccess& access) : access_(access), now_(access.system.wall_now()) {}
 
   void put(const RunView& view) {
     const store::Run& run = view.run;
@@ -146,7 +146,7 @@ Task<Result<int>> show(FleetAccess& access, const std::string& id, bool json) {
     print_out("{}\n", wire::to_json(view, events));
     co_return kExitDone;
   }
-  Sheet sheet(access);
+  RunSheet sheet(access);
   sheet.put(view);
   if (view.run.state == domain::RunState::queued || view.run.state == domain::RunState::parked) {
     STINT_CO_TRY(const engine::WhyView why, co_await access.fleet.why(view.run.id));

@@ -22,8 +22,8 @@ namespace {
 using store::Moved;
 using store::RunRecord;
 
-constexpr std::size_t kPage = 200;
-constexpr std::size_t kBlock = 64 << 10;
+constexpr std::size_t kRecordsPage = 200;
+constexpr std::size_t kFileBlock = 64 << 10;
 constexpr std::size_t kLineMax = 512 << 20;  // one line of an export: a run with its events and its conversation
 constexpr std::string_view kSqliteHead = "SQLite format 3";
 
@@ -106,8 +106,8 @@ class Lines {
         return fail(Errc::invalid, fmt::format("{}:{}: the line has more than {} bytes, so this is not an export",
                                                name_, number_ + 1, kLineMax));
       }
-      buffer_.resize(looked + kBlock);
-      buffer_.resize(looked + std::fread(buffer_.data() + looked, 1, kBlock, file_.get()));
+      buffer_.resize(looked + kFileBlock);
+      buffer_.resize(looked + std::fread(buffer_.data() + looked, 1, kFileBlock, file_.get()));
       if (std::ferror(file_.get()) != 0) return fail(Errc::failed, name_ + ": can't be read");
       if (buffer_.size() > looked) continue;
       if (buffer_.empty()) return std::nullopt;
@@ -154,7 +154,7 @@ Task<Result<Moved>> import_lines(Lines& lines, WallTime now, store::Sink& into) 
       read.events += record->events.size();
       for (const std::string& message : record->conversation) page_messages += message.size();
       page.push_back(std::move(*record));
-      if (page.size() == kPage || page_messages > store::kConversationMax) {
+      if (page.size() == kRecordsPage || page_messages > store::kConversationMax) {
         STINT_CO_CHECK(co_await into.take(std::exchange(page, {})));
         page_messages = 0;
       }

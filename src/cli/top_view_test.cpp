@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using domain::RunState;
 using Act = TopView::Act;
 
-const WallTime kNow{1'790'000'000'000ms};
+const WallTime kDrawnAt{1'790'000'000'000ms};
 
 TopFrame frame_of(std::size_t running, std::size_t queued) {
   TopFrame frame;
@@ -25,7 +25,7 @@ TopFrame frame_of(std::size_t running, std::size_t queued) {
     engine::RunView view;
     view.run.id = "run" + std::to_string(i);
     view.run.agent = "review";
-    view.run.created_at = kNow - 5s;
+    view.run.created_at = kDrawnAt - 5s;
     view.run.state = i < running ? RunState::running : RunState::queued;
     (i < running ? frame.running : frame.waiting).push_back(std::move(view));
   }
@@ -39,7 +39,7 @@ std::string text_of(const std::vector<Line>& lines) {
 }
 
 std::string selected(TopView& view) {
-  const std::string text = text_of(view.draw(80, 24, kNow));
+  const std::string text = text_of(view.draw(80, 24, kDrawnAt));
   const auto at = text.find("\n> ");
   return at == std::string::npos ? "" : text.substr(at + 3, text.find(' ', at + 3) - at - 3);
 }
@@ -58,7 +58,7 @@ TEST(TopView, fits_and_shows_the_selected_run) {
   TopView view;
   view.update(frame_of(3, 50));
   for (const auto& [columns, rows] : {std::pair{80, 24}, {40, 10}, {200, 60}, {20, 3}, {1, 1}}) {
-    const std::vector<Line> lines = view.draw(columns, rows, kNow);
+    const std::vector<Line> lines = view.draw(columns, rows, kDrawnAt);
     EXPECT_LE(static_cast<int>(lines.size()), rows);
     for (const Line& line : lines) EXPECT_LE(line.width(), columns);
   }
@@ -95,7 +95,7 @@ TEST(TopView, asks_before_an_action_that_can_not_be_undone) {
   view.update(frame_of(2, 0));
   (void)view.press(Key::down);
   EXPECT_EQ(view.press(Key::cancel).act, Act::none);
-  EXPECT_NE(text_of(view.draw(80, 24, kNow)).find("Cancel run1? y/n"), std::string::npos);
+  EXPECT_NE(text_of(view.draw(80, 24, kDrawnAt)).find("Cancel run1? y/n"), std::string::npos);
   view.update(frame_of(1, 0));  // it is gone, and another is selected now
   const TopView::Action action = view.press(Key::yes);
   EXPECT_EQ(action.act, Act::cancel);
@@ -114,7 +114,7 @@ TEST(TopView, without_a_daemon_there_is_nothing_to_drain) {
   view.update(frame);
   (void)view.press(Key::drain);
   EXPECT_EQ(view.press(Key::yes).act, Act::none);
-  const std::string text = text_of(view.draw(80, 24, kNow));
+  const std::string text = text_of(view.draw(80, 24, kDrawnAt));
   EXPECT_NE(text.find("`stint serve` starts one"), std::string::npos);
 }
 
@@ -145,18 +145,18 @@ TEST(StatusText, shows_limits_that_are_held_waited_for_or_paused) {
   limits[1].capacity = 2;
   limits[1].held = 2;
   limits[1].waiting = 1;
-  limits[1].holders = {{.label = "a", .pid = 3, .since = kNow - 5s},
-                       {.run = "b\033[2J", .agent = "review", .since = kNow - 2min},
+  limits[1].holders = {{.label = "a", .pid = 3, .since = kDrawnAt - 5s},
+                       {.run = "b\033[2J", .agent = "review", .since = kDrawnAt - 2min},
                        {},
                        {.label = "d", .pid = 4}};
   limits[2].name = "agent:x";
   limits[2].paused = true;
-  limits[2].paused_until = kNow + 5min;
-  EXPECT_EQ(text_of(limit_lines(limits, kNow, 9)),
+  limits[2].paused_until = kDrawnAt + 5min;
+  EXPECT_EQ(text_of(limit_lines(limits, kDrawnAt, 9)),
             "  limit    gpu  2 of 2 held, 1 waiting: a (pid 3, 5s), b?[2J of review (2m), another tool, by flock "
             "and 1 more\n"
             "  limit    agent:x  0 held  paused for 5m more\n");
-  EXPECT_EQ(limit_lines(limits, kNow, 1).size(), 2U);
+  EXPECT_EQ(limit_lines(limits, kDrawnAt, 1).size(), 2U);
   EXPECT_EQ(bar_text(0.5, 4), "[##..]");
   EXPECT_EQ(bar_text(7, 4), "[####]");
 }

@@ -1,16 +1,11 @@
 #include "domain/run_state.hpp"
 
+#include "domain/parse_name.hpp"
+
 #include <algorithm>
 
 namespace stint::domain {
 namespace {
-
-/// The value with that name.
-template <class Enum, std::size_t kCount>
-std::optional<Enum> parse(std::string_view name, const std::array<Enum, kCount>& all) noexcept {
-  const auto found = std::ranges::find_if(all, [&](Enum value) { return to_string(value) == name; });
-  return found == all.end() ? std::nullopt : std::optional(*found);
-}
 
 RunState stopped(Stop stop) noexcept { return stop == Stop::expired ? RunState::expired : RunState::cancelled; }
 
@@ -68,7 +63,7 @@ std::string_view to_string(RunState state) noexcept {
   }
   return "unknown";
 }
-std::optional<RunState> parse_run_state(std::string_view name) noexcept { return parse(name, kRunStates); }
+std::optional<RunState> parse_run_state(std::string_view name) noexcept { return parse_name(name, kRunStates); }
 
 std::string_view to_string(Hold hold) noexcept {
   switch (hold) {
@@ -81,7 +76,7 @@ std::string_view to_string(Hold hold) noexcept {
   }
   return "unknown";
 }
-std::optional<Hold> parse_hold(std::string_view name) noexcept { return parse(name, kHolds); }
+std::optional<Hold> parse_hold(std::string_view name) noexcept { return parse_name(name, kHolds); }
 
 std::string_view to_string(Settle settle) noexcept {
   switch (settle) {
@@ -114,7 +109,7 @@ std::string_view to_string(Resolution resolution) noexcept {
   }
   return "unknown";
 }
-std::optional<Resolution> parse_resolution(std::string_view name) noexcept { return parse(name, kResolutions); }
+std::optional<Resolution> parse_resolution(std::string_view name) noexcept { return parse_name(name, kResolutions); }
 
 RunState after_resolution(Resolution resolution) noexcept {
   switch (resolution) {

@@ -1,17 +1,8 @@
 #include "domain/wait_reason.hpp"
 
+#include "domain/parse_name.hpp"
+
 namespace stint::domain {
-namespace {
-
-template <class Value, std::size_t N>
-std::optional<Value> parse(std::string_view name, const std::array<Value, N>& all) noexcept {
-  for (const Value value : all) {
-    if (to_string(value) == name) return value;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::string_view to_string(WaitCause cause) noexcept {
   switch (cause) {
@@ -37,7 +28,7 @@ std::string_view to_string(WaitCause cause) noexcept {
   }
   return "unknown";
 }
-std::optional<WaitCause> parse_wait_cause(std::string_view name) noexcept { return parse(name, kWaitCauses); }
+std::optional<WaitCause> parse_wait_cause(std::string_view name) noexcept { return parse_name(name, kWaitCauses); }
 
 std::string_view to_string(Shortage::Kind kind) noexcept {
   switch (kind) {
@@ -49,7 +40,7 @@ std::string_view to_string(Shortage::Kind kind) noexcept {
   return "unknown";
 }
 std::optional<Shortage::Kind> parse_shortage_kind(std::string_view name) noexcept {
-  return parse(name, kShortageKinds);
+  return parse_name(name, kShortageKinds);
 }
 
 }  // namespace stint::domain

@@ -22,13 +22,11 @@
 namespace stint::driver {
 namespace {
 
-constexpr std::string_view kName = "claude";
-constexpr std::size_t kShownMax = 200;
+constexpr std::string_view kClaude = "claude";
 constexpr std::int64_t kOwnPauseMsMax = 999;      // of a retry without a Retry-After, which is in whole seconds
 constexpr std::int64_t kOwnWaitMsMax = 10'000;    // Stint itself waits for longer ones, whatever the status
 constexpr std::int64_t kDelayMsMax = 86'400'000;  // as kServerDelayMax
 constexpr std::size_t kMessagesMax = 64;          // interleaved messages: one per subagent
-constexpr std::size_t kCallsMax = 64;             // tool calls whose results are outstanding
 
 /// Seconds since 1970, or milliseconds.
 std::optional<WallTime> moment(std::int64_t number) {
@@ -168,7 +166,7 @@ Launch ClaudeDialect::launch(const Invocation& invocation) {
   permissions_ = invocation.permissions;
   conversation_ = invocation.conversation;
   Launch launch;
-  launch.argv = {invocation.program.empty() ? std::string(kName) : invocation.program, "-p"};
+  launch.argv = {invocation.program.empty() ? std::string(kClaude) : invocation.program, "-p"};
   launch.argv.insert(launch.argv.end(), invocation.driver_args.begin(), invocation.driver_args.end());
   const auto add_arg = [&](std::string argument) { launch.argv.push_back(std::move(argument)); };
   // Each value is in the same word as its name: a value that begins with a dash is then not parsed as an option.
@@ -197,7 +195,7 @@ Launch ClaudeDialect::launch(const Invocation& invocation) {
   launch.env = {{"CLAUDECODE", std::nullopt},  // otherwise it assumes that it is nested
                 {"CLAUDE_CODE_ENTRYPOINT", "stint"},
                 {"DISABLE_AUTOUPDATER", "1"}};
-  add_retry_off(launch, kName);
+  add_retry_off(launch, kClaude);
   if (invocation.permissions == Permissions::read) {
     for (auto& variable : read_only_git()) launch.env.push_back(std::move(variable));
   }
@@ -426,7 +424,7 @@ Outcome ClaudeDialect::finish(const ProcessEnd& end) {
     outcome.http_status = result_.status;
     classify(outcome, end);
   } else {
-    outcome = ended_without_result(kName, end);
+    outcome = ended_without_result(kClaude, end);
     if (outcome.kind == OutcomeKind::crashed && has(end.stderr_tail, "cannot be used with root")) {
       outcome.kind = OutcomeKind::permission_denied;
       outcome.message =

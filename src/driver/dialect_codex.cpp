@@ -23,8 +23,7 @@
 namespace stint::driver {
 namespace {
 
-constexpr std::string_view kName = "codex";
-constexpr std::size_t kShownMax = 200;
+constexpr std::string_view kCodex = "codex";
 constexpr std::string_view kReconnecting = "Reconnecting...";
 
 /// Whether its own budget has ended the turn, in the wording of any version.
@@ -102,7 +101,7 @@ class CodexDialect final : public Dialect {
  public:
   Launch launch(const Invocation& invocation) override {
     Launch launch;
-    launch.argv = {invocation.program.empty() ? std::string(kName) : invocation.program,
+    launch.argv = {invocation.program.empty() ? std::string(kCodex) : invocation.program,
                    "exec",
                    "--json",
                    "--skip-git-repo-check",
@@ -175,7 +174,7 @@ class CodexDialect final : public Dialect {
     } else if (gave_up_) {
       judge_error(outcome);
     } else if (end.killed_by_us || end.oom || end.signal || error_.empty()) {
-      outcome = ended_without_result(kName, end);
+      outcome = ended_without_result(kCodex, end);
       if (outcome.kind == OutcomeKind::crashed) reconsider(outcome, end.stderr_tail);
     } else {
       judge_error(outcome);
@@ -198,7 +197,7 @@ class CodexDialect final : public Dialect {
       launch.argv.push_back(std::move(setting));
     };
     if (const std::string name = own_provider(invocation.driver_args); !name.empty()) {
-      for (const std::string_view argument : domain::find_driver(kName)->retry_off_arguments) {
+      for (const std::string_view argument : domain::find_driver(kCodex)->retry_off_arguments) {
         launch.argv.push_back(with_provider(argument, name));
       }
     }

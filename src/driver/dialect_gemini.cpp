@@ -19,9 +19,7 @@
 namespace stint::driver {
 namespace {
 
-constexpr std::string_view kName = "gemini";
-constexpr std::size_t kShownMax = 200;
-constexpr std::size_t kCallsMax = 64;  // tool calls whose results are outstanding
+constexpr std::string_view kGemini = "gemini";
 
 /// The permissions that would provide a refused tool; empty: Gemini CLI never has that tool.
 std::string_view permissions_for(std::string_view tool) {
@@ -68,8 +66,8 @@ class GeminiDialect final : public Dialect {
  public:
   Launch launch(const Invocation& invocation) override {
     Launch launch;
-    launch.argv = {invocation.program.empty() ? std::string(kName) : invocation.program, "--output-format=stream-json",
-                   "--skip-trust"};
+    launch.argv = {invocation.program.empty() ? std::string(kGemini) : invocation.program,
+                   "--output-format=stream-json", "--skip-trust"};
     launch.argv.insert(launch.argv.end(), invocation.driver_args.begin(), invocation.driver_args.end());
     if (!invocation.model.empty()) launch.argv.push_back("--model=" + invocation.model);
     for (std::string& argument :
@@ -165,7 +163,7 @@ class GeminiDialect final : public Dialect {
     } else if (result_ && !end.killed_by_us) {
       judge_error(outcome, end);
     } else {
-      outcome = ended_without_result(kName, end);
+      outcome = ended_without_result(kGemini, end);
       const int status = end.exit_status.value_or(0);
       if (const std::string_view why = meaning(status); outcome.kind == OutcomeKind::crashed && !why.empty()) {
         outcome.kind = status == 41 ? OutcomeKind::not_logged_in : OutcomeKind::agent_error;

@@ -4,7 +4,7 @@
 namespace stint::driver {
 namespace {
 
-struct Case {
+struct StreamCase {
   std::string driver, stream;
   ProcessEnd end;
   OutcomeKind kind;
@@ -12,7 +12,7 @@ struct Case {
   std::string message = {};  // a part of it
 };
 
-const std::vector<Case> kCases{
+const std::vector<StreamCase> kCases{
     {"claude", "success", exited(0), OutcomeKind::succeeded},
     {"claude", "tool", exited(0), OutcomeKind::succeeded},
     {"claude", "partial", exited(0), OutcomeKind::succeeded},
@@ -63,7 +63,7 @@ const std::vector<Case> kCases{
 };
 
 TEST(DialectStream, every_recorded_stream_is_classified) {
-  for (const Case& test : kCases) {
+  for (const StreamCase& test : kCases) {
     SCOPED_TRACE(test.driver + "/" + test.stream);
     const Played played = play(test.driver, recorded(test.driver + "/" + test.stream), test.end);
     EXPECT_EQ(to_string(played.outcome.kind), to_string(test.kind)) << played.outcome.message;

@@ -49,6 +49,8 @@ void emit(std::vector<Progress>& out, ProgressKind kind, std::string_view text);
 [[nodiscard]] std::int64_t estimated_tokens(std::string_view text);
 /// Why a CLI waits for its provider, for people.
 [[nodiscard]] std::string network_wait(std::string_view why);
+inline constexpr std::size_t kShownMax = 200;   // bytes of a name, an id or a call that events and messages show
+inline constexpr std::size_t kCallsMax = 64;    // tool calls whose results are outstanding
 inline constexpr std::size_t kWaitShown = 200;  // bytes of the reason that a CLI gives for a wait
 
 /// Classifies an error of the provider: by its status first, then by its wording.

@@ -25,9 +25,9 @@ domain::Driver* DriverRouter::find(std::string_view name) const {
 }
 
 Result<std::unique_ptr<domain::Work>> DriverRouter::begin(domain::WorkOrder order, domain::WorkContext& context) {
-  constexpr std::size_t kShownMax = 60;
+  constexpr std::size_t kNameShownMax = 60;
   domain::Driver* const driver = find(order.spec.driver);
-  if (driver == nullptr) return fail(Errc::invalid, domain::why_no_driver(shortened(order.spec.driver, kShownMax)));
+  if (driver == nullptr) return fail(Errc::invalid, domain::why_no_driver(shortened(order.spec.driver, kNameShownMax)));
   return driver->begin(std::move(order), context);
 }
 

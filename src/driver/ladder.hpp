@@ -13,6 +13,8 @@
 
 namespace stint::driver {
 
+inline constexpr std::size_t kNamedMost = 5;  // processes that a message names
+
 class Ladder {
  public:
   using Targets = std::function<std::vector<os::Process>()>;

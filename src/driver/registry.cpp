@@ -27,10 +27,10 @@ const DriverEntry* find_entry(std::string_view name) noexcept {
 }
 
 Result<std::unique_ptr<Dialect>> make_dialect(std::string_view driver) {
-  constexpr std::size_t kShownMax = 60;
+  constexpr std::size_t kNameShownMax = 60;
   const DriverEntry* const entry = find_entry(driver);
   if (entry != nullptr && entry->make_dialect != nullptr) return entry->make_dialect();
-  return fail(Errc::invalid, domain::why_no_driver(shortened(driver, kShownMax)));
+  return fail(Errc::invalid, domain::why_no_driver(shortened(driver, kNameShownMax)));
 }
 
 Result<> check_rules(const domain::DriverDescriptor& driver, const ToolRules& rules) {

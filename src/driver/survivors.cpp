@@ -27,7 +27,6 @@ using Trace = domain::Survivors::Trace;
 
 constexpr int kScansThatProve = 2;  // in a row: one scan can miss a process that was forked meanwhile
 constexpr Duration kLookEvery = 10ms;
-constexpr std::size_t kNamedMost = 5;  // processes that a message names
 
 /// Marked processes outside the run of this process. If this process is part of a run, so is what it started.
 os::Marks blocking_find_marked() {

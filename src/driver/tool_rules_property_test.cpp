@@ -39,15 +39,15 @@ constexpr Tongue kTongues[] = {
 };
 
 /// A list of tools, and what it does not allow.
-struct Case {
+struct ListCase {
   std::string text;
   AgentFormat format = AgentFormat::claude;
   std::map<std::string, bool, std::less<>> denied;  ///< by kind; "git push" for that command alone
 };
 
-Case list_case() {
+ListCase list_case() {
   const Tongue& tongue = kTongues[*rc::gen::inRange<std::size_t>(0, std::size(kTongues))];
-  Case out;
+  ListCase out;
   out.format = tongue.format;
   std::string listed;
   const auto add = [&](std::string_view name) { listed += (listed.empty() ? "" : ", ") + std::string(name); };
@@ -75,8 +75,8 @@ Case list_case() {
 }
 
 /// opencode: what is not named is allowed, the last match decides, and `ask` counts as denied without a person.
-Case permission_case() {
-  Case out;
+ListCase permission_case() {
+  ListCase out;
   out.format = AgentFormat::opencode;
   const auto action = [] { return *rc::gen::element<std::string>("allow", "ask", "deny"); };
   const bool old = *rc::gen::arbitrary<bool>();
@@ -145,7 +145,7 @@ bool mode_allows(std::string_view driver, const ToolRules& rules, const Try& att
 
 /// Checks one file under one set of permissions.
 void check_one() {
-  const Case file = *rc::gen::arbitrary<bool>() ? list_case() : permission_case();
+  const ListCase file = *rc::gen::arbitrary<bool>() ? list_case() : permission_case();
   const Permissions permissions = *rc::gen::element(Permissions::read, Permissions::edit, Permissions::full);
   const std::string text = "---\nname: x\ndescription: d\n" + file.text + "---\nx";
   const agent::AgentFile read = agent::parse_agent(text, {"x.md", "x", file.format});

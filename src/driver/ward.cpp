@@ -18,7 +18,6 @@ using namespace std::chrono_literals;
 
 constexpr Duration kOverdue = 5s;  // beyond the grace period, for a warden that was ordered to end
 constexpr Duration kReapEvery = 1ms;
-constexpr std::size_t kNamedMost = 5;  // processes that a message names
 
 std::string describe(const std::vector<os::Process>& processes) {
   std::string text;

@@ -14,7 +14,7 @@
 namespace stint::fleet {
 namespace {
 
-constexpr Duration kPruneEvery = std::chrono::hours(1);
+constexpr Duration kCommandPrunesEvery = std::chrono::hours(1);
 constexpr std::uint32_t kPrunedMax = 500;  // by one command
 
 }  // namespace
@@ -81,7 +81,7 @@ Task<Result<bool>> Connection::is_carried() {
 
 Task<> Connection::prune_if_due() {
   if (daemon_ || missing_ || !writes_) co_return;
-  (void)co_await store_->prune_if_due(host_.settings.retention, kPruneEvery, kPrunedMax);
+  (void)co_await store_->prune_if_due(host_.settings.retention, kCommandPrunesEvery, kPrunedMax);
 }
 
 Task<Result<std::vector<LimitView>>> Connection::list_host_limits() {

@@ -16,7 +16,6 @@ using namespace std::chrono_literals;
 using domain::RunState;
 
 constexpr std::string_view kNoDaemon = "no daemon runs here: `stint serve` starts one";
-constexpr Duration kComeAgain = 2s;
 constexpr Duration kLookAgain = 500ms;  // other processes do not notify us
 /// How long a cancel waits for the end: longer than a driver takes to give up on a process that survives SIGKILL, and
 /// longer than the lease of an owner that died.

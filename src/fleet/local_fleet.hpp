@@ -12,6 +12,8 @@
 
 namespace stint::fleet {
 
+inline constexpr Duration kComeAgain = std::chrono::seconds(2);  // what a refusal that passes tells the caller to wait
+
 class LocalFleet final : public Fleet {
  public:
   struct Parts {

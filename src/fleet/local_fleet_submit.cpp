@@ -21,7 +21,6 @@ namespace {
 using namespace std::chrono_literals;
 using domain::RunState;
 
-constexpr Duration kComeAgain = 2s;
 constexpr std::size_t kPromptTitleMax = 80;  // bytes of a title made from a prompt
 
 Error key_is_used(const std::string& key, const std::string& run) {

@@ -8,7 +8,7 @@ namespace {
 using namespace engine;
 
 /// `stint run`, with permits of the host and without: it polls the store rarely.
-class OneRun : public EngineTest, public testing::WithParamInterface<bool> {
+class OneRunWaits : public EngineTest, public testing::WithParamInterface<bool> {
  protected:
   void wait_behind(const std::function<void()>& block, const std::function<void()>& unblock) {
     add_agent("a", OnCrash::rerun);
@@ -34,10 +34,10 @@ class OneRun : public EngineTest, public testing::WithParamInterface<bool> {
     EXPECT_EQ(look(id).state, RunState::succeeded);
   }
 };
-TEST_P(OneRun, behind_a_paused_limit_does_not_spin) {
+TEST_P(OneRunWaits, behind_a_paused_limit_does_not_spin) {
   wait_behind([&] { (void)get(store_.pause("agent:a", std::nullopt)); }, [&] { (void)get(store_.resume("agent:a")); });
 }
-TEST_P(OneRun, behind_a_full_limit_does_not_spin) {
+TEST_P(OneRunWaits, behind_a_full_limit_does_not_spin) {
   (void)get(store_.resize("agent:a", 1));
   store::Claim holder;
   store::NodeNumber other{};
@@ -60,7 +60,7 @@ TEST_P(OneRun, behind_a_full_limit_does_not_spin) {
   };
   wait_behind(block, unblock);
 }
-INSTANTIATE_TEST_SUITE_P(Permits, OneRun, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Permits, OneRunWaits, testing::Bool(),
                          [](const auto& info) { return std::string(info.param ? "of_the_host" : "none"); });
 
 /// A heavy request on a limit that lighter runs share and never leave free.

@@ -10,7 +10,7 @@
 namespace stint::http {
 namespace {
 
-constexpr std::string_view kFolder = "/assets/", kPage = "index.html";
+constexpr std::string_view kFolder = "/assets/", kIndex = "index.html";
 // Scripts and styles come from here alone and are never inline; nothing may frame the page or turn text into markup.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri "
@@ -38,7 +38,7 @@ void protect(Response& response) {
 }
 
 Response answer_with(const Asset& asset, const net::Request& request) {
-  const bool page = asset.name == kPage;
+  const bool page = asset.name == kIndex;
   Response response;
   protect(response);
   response.headers.emplace_back("Vary", page ? "Accept, Accept-Encoding" : "Accept-Encoding");
@@ -67,10 +67,10 @@ bool wants_asset(const net::Request& request) { return request.path().starts_wit
 
 std::optional<Response> asset_response(const net::Request& request) {
   if (!wants_asset(request) || (request.method != "GET" && request.method != "HEAD")) return std::nullopt;
-  const std::string_view name = is_page(request) ? kPage : request.path().substr(kFolder.size());
+  const std::string_view name = is_page(request) ? kIndex : request.path().substr(kFolder.size());
   const std::span<const Asset> all = embedded_assets();
   const auto found = std::ranges::find(all, name, &Asset::name);
-  if (found != all.end() && (name != kPage || is_page(request))) return answer_with(*found, request);
+  if (found != all.end() && (name != kIndex || is_page(request))) return answer_with(*found, request);
   Response missing =
       problem_response(404, fmt::format("there is no file '{}': it may belong to another version; load the page again",
                                         agent::excerpt(name)));

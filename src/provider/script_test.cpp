@@ -11,7 +11,7 @@ Script parsed(std::string_view text) {
   EXPECT_TRUE(script) << script.error().what();
   return script ? std::move(*script) : Script();
 }
-std::string refusal(std::string_view text) {
+std::string script_refusal(std::string_view text) {
   const Result<Script> script = Script::parse(text);
   return script ? "accepted" : std::string(script.error().what());
 }
@@ -92,15 +92,15 @@ TEST(ProviderScript, counted_lines_are_bounded_and_the_oldest_is_dropped) {
 }
 
 TEST(ProviderScript, a_refusal_names_the_place) {
-  EXPECT_NE(refusal("[[reply]]\ntext = 'a'\n[[reply]]\ncolour = 'red'\n").find("reply 2: colour=red"),
+  EXPECT_NE(script_refusal("[[reply]]\ntext = 'a'\n[[reply]]\ncolour = 'red'\n").find("reply 2: colour=red"),
             std::string::npos);
-  EXPECT_NE(refusal("a = \n").find("invalid TOML: line 1"), std::string::npos);
-  EXPECT_NE(refusal("[*]\n").find("invalid TOML"), std::string::npos) << "an assert of the parser";
-  EXPECT_NE(refusal("{").find("invalid JSON"), std::string::npos);
-  EXPECT_NE(refusal("replies = 1").find("allowed: the table `default`"), std::string::npos);
-  EXPECT_NE(refusal("[[reply]]\nturn = -1").find("turn"), std::string::npos);
-  EXPECT_NE(refusal("[[reply]]\ntools = 3").find("tools: give a list"), std::string::npos);
-  EXPECT_NE(refusal(std::string(Script::kBytesMax + 1, ' ')).find("at most"), std::string::npos);
+  EXPECT_NE(script_refusal("a = \n").find("invalid TOML: line 1"), std::string::npos);
+  EXPECT_NE(script_refusal("[*]\n").find("invalid TOML"), std::string::npos) << "an assert of the parser";
+  EXPECT_NE(script_refusal("{").find("invalid JSON"), std::string::npos);
+  EXPECT_NE(script_refusal("replies = 1").find("allowed: the table `default`"), std::string::npos);
+  EXPECT_NE(script_refusal("[[reply]]\nturn = -1").find("turn"), std::string::npos);
+  EXPECT_NE(script_refusal("[[reply]]\ntools = 3").find("tools: give a list"), std::string::npos);
+  EXPECT_NE(script_refusal(std::string(Script::kBytesMax + 1, ' ')).find("at most"), std::string::npos);
 }
 
 TEST(ProviderScript, any_text_is_read_or_refused) {

@@ -11,7 +11,7 @@ namespace {
 using domain::Hold;
 using domain::RunState;
 
-constexpr std::uint32_t kPage = 200;
+constexpr std::uint32_t kAuditPage = 200;
 
 /// Checks a run against the other runs. Must see the runs in the order of submission.
 class CrossChecks {
@@ -69,7 +69,7 @@ Task<Result<Audit>> walk(Store& store) {
   CrossChecks checks(agents);
   RunNumber after{};
   while (true) {
-    STINT_CO_TRY(const std::vector<RunRecord> page, co_await store.dump(after, kPage));
+    STINT_CO_TRY(const std::vector<RunRecord> page, co_await store.dump(after, kAuditPage));
     if (page.empty()) {
       for (std::string& finding : checks.check_families()) {
         if (audit.findings.size() < Audit::kFindingsMax) audit.findings.push_back(std::move(finding));

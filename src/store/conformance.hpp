@@ -194,6 +194,13 @@ class ClockTest : public StoreTest {
   NodeNumber node_{};
 };
 
+inline std::function<void(Settlement&)> using_up(std::int64_t tokens, std::int64_t cost_micros = 0) {
+  return [=](Settlement& end) {
+    end.tokens = tokens;
+    end.cost_micros = cost_micros;
+  };
+}
+
 inline std::string world_name(const testing::TestParamInfo<WorldMaker>& info) { return info.param.name; }
 
 }  // namespace stint::store

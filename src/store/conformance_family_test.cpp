@@ -11,13 +11,6 @@ using domain::RunState;
 using domain::Settle;
 using Sums = std::vector<FamilyUse>;
 
-std::function<void(Settlement&)> using_up(std::int64_t tokens, std::int64_t cost_micros = 0) {
-  return [=](Settlement& end) {
-    end.tokens = tokens;
-    end.cost_micros = cost_micros;
-  };
-}
-
 // ---- sums ----------------------------------------------------------------------------------------------------------
 
 TEST_P(StoreTest, use_is_added_to_every_budget_that_a_run_draws_on) {
@@ -265,10 +258,10 @@ TEST_P(StoreTest, a_key_is_found_with_and_without_its_agent) {
     for (const store::Run& run : get(store().with_key(std::move(agent), std::move(key)))) found.push_back(run.id);
     return found;
   };
-  using Ids = std::vector<std::string>;
-  EXPECT_EQ(ids("a", "k"), Ids{first});
-  EXPECT_EQ(ids("b", "k"), Ids{second});
-  EXPECT_EQ(ids("", "k"), (Ids{first, second}));
+  using Found = std::vector<std::string>;
+  EXPECT_EQ(ids("a", "k"), Found{first});
+  EXPECT_EQ(ids("b", "k"), Found{second});
+  EXPECT_EQ(ids("", "k"), (Found{first, second}));
   EXPECT_TRUE(ids("a", "K").empty());
   EXPECT_TRUE(ids("gone", "k").empty());
   define("a", [](AgentEntry& agent) { agent.attempts_max = 9; });

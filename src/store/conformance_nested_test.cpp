@@ -18,7 +18,7 @@ std::function<void(NewRun&)> below(const Claim& parent) {
   return [id = parent.id](NewRun& run) { run.parent = id; };
 }
 
-std::function<void(AgentEntry&)> with(std::vector<LimitUse> limits) {
+std::function<void(AgentEntry&)> limited_by(std::vector<LimitUse> limits) {
   return [limits = std::move(limits)](AgentEntry& agent) { agent.limits = limits; };
 }
 
@@ -96,8 +96,8 @@ TEST_P(StoreTest, a_run_stays_kept_until_it_ends) {
 }
 
 TEST_P(StoreTest, only_the_keeper_of_a_run_takes_a_turn_for_it) {
-  define("light", with({{"gpu", 1}}));
-  define("heavy", with({{"gpu", 2}}));
+  define("light", limited_by({{"gpu", 1}}));
+  define("heavy", limited_by({{"gpu", 2}}));
   get(store().resize("gpu", 2));
   for (int i = 0; i < 3; ++i) submit("light");
   const NodeNumber keeper = enrol(), other = enrol();
@@ -117,8 +117,8 @@ TEST_P(StoreTest, only_the_keeper_of_a_run_takes_a_turn_for_it) {
 // ---- limits held above ---------------------------------------------------------------------------------------------
 
 TEST_P(StoreTest, a_nested_run_does_not_wait_for_limits_its_ancestors_hold) {
-  define("a", with({{"one", 1}}));
-  define("b", with({{"one", 3}}));
+  define("a", limited_by({{"one", 1}}));
+  define("b", limited_by({{"one", 3}}));
   get(store().resize("one", 1));
   submit("a");
   const NodeNumber node = enrol();
@@ -144,9 +144,9 @@ TEST_P(StoreTest, a_nested_run_does_not_wait_for_limits_its_ancestors_hold) {
 }
 
 TEST_P(StoreTest, a_nested_run_waits_for_limits_no_ancestor_holds) {
-  define("a", with({{"one", 1}}));
-  define("b", with({{"two", 2}}));
-  define("both", with({{"one", 1}, {"two", 2}}));
+  define("a", limited_by({{"one", 1}}));
+  define("b", limited_by({{"two", 2}}));
+  define("both", limited_by({{"one", 1}, {"two", 2}}));
   get(store().resize("one", 1));
   get(store().resize("two", 3));
   const auto units = [&] {
@@ -180,8 +180,8 @@ TEST_P(StoreTest, a_nested_run_waits_for_limits_no_ancestor_holds) {
 }
 
 TEST_P(StoreTest, a_pause_of_a_limit_held_above_delays_a_nested_run_but_no_ramp_or_turn) {
-  define("a", with({{"account:one", 1}}));
-  define("heavy", with({{"account:one", 2}}));
+  define("a", limited_by({{"account:one", 1}}));
+  define("heavy", limited_by({{"account:one", 2}}));
   get(store().resize("account:one", 2));
   submit("a");
   const NodeNumber node = enrol();
@@ -200,7 +200,7 @@ TEST_P(StoreTest, a_pause_of_a_limit_held_above_delays_a_nested_run_but_no_ramp_
 }
 
 TEST_P(StoreTest, after_its_parent_has_ended_a_run_needs_all_its_limits) {
-  define("a", with({{"one", 1}}));
+  define("a", limited_by({{"one", 1}}));
   get(store().resize("one", 1));
   submit("a");
   const NodeNumber node = enrol();
@@ -220,7 +220,7 @@ TEST_P(StoreTest, after_its_parent_has_ended_a_run_needs_all_its_limits) {
 }
 
 TEST_P(StoreTest, a_run_not_claimed_by_id_needs_all_its_limits) {
-  define("a", with({{"one", 1}}));
+  define("a", limited_by({{"one", 1}}));
   get(store().resize("one", 1));
   submit("a");
   const NodeNumber node = enrol();

@@ -11,13 +11,6 @@ using Lines = std::vector<std::string>;
 
 const std::string kFirst = "2027-01-15", kSecond = "2027-01-16";  // the clocks of all worlds begin on that morning
 
-std::function<void(Settlement&)> using_up(std::int64_t tokens, std::int64_t cost_micros) {
-  return [=](Settlement& end) {
-    end.tokens = tokens;
-    end.cost_micros = cost_micros;
-  };
-}
-
 Lines lines(const std::vector<Spent>& all) {
   Lines found;
   for (const Spent& one : all) {

@@ -87,7 +87,10 @@ Result<std::optional<BatchRow>> Ledger::batch_for(NodeNumber number) {
   for (BatchRow& row : open) {
     if (row.batch.node && *row.batch.node != number) {
       STINT_TRY(const std::optional<NodeRow> carrier, rows_.node(*row.batch.node));
-      if (carrier && carrier->state != NodeRow::State::dead) continue;
+      if (carrier && carrier->state != NodeRow::State::dead) {
+        STINT_TRY(const bool lapsed, rows_.is_lapsed(carrier->number, beat_time()));
+        if (!lapsed) continue;
+      }
     }
     return std::move(row);
   }

@@ -17,8 +17,6 @@ std::optional<Duration> less(std::optional<Duration> a, std::optional<Duration> 
   return a && b ? std::min(*a, *b) : a ? a : b;
 }
 
-bool is_ready(const Run& run) { return run.state == RunState::queued && run.hold == Hold::none; }
-
 }  // namespace
 
 // ---- budgets -------------------------------------------------------------------------------------------------------

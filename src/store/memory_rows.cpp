@@ -15,7 +15,6 @@ using domain::Stop;
 
 constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 
-bool is_ready(const Run& run) { return run.state == RunState::queued && run.hold == Hold::none; }
 bool can_expire(const Run& run) {
   return run.stop == Stop::none && !domain::is_finished(run.state) && run.state != RunState::in_doubt;
 }

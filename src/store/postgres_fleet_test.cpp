@@ -15,7 +15,7 @@ using domain::RunState;
 using domain::Settle;
 namespace query = postgres_test::query;
 
-constexpr int kRuns = 150, kSessions = 6, kNodes = 4;
+constexpr int kSharedRuns = 150, kSessions = 6, kNodes = 4;
 
 class Fleet {
  public:
@@ -39,7 +39,8 @@ class Fleet {
     STINT_CO_CHECK(co_await stores_[0]->resize("own", 2));
     auto body = [this](Scope& scope) -> Task<Result<>> {
       for (int i = 0; i < kNodes; ++i) scope.spawn(work(*stores_[static_cast<std::size_t>(i)]));
-      for (int i = 0; i < 2; ++i) scope.spawn(submit(*stores_[static_cast<std::size_t>(i)], i * kRuns / 2, kRuns / 2));
+      for (int i = 0; i < 2; ++i)
+        scope.spawn(submit(*stores_[static_cast<std::size_t>(i)], i * kSharedRuns / 2, kSharedRuns / 2));
       scope.spawn(audit(world_.store()));
       co_return Result<>();
     };
@@ -90,7 +91,7 @@ class Fleet {
   /// Each answer is one snapshot of the database.
   Task<Result<>> audit(PostgresStore& store) {
     std::uint64_t ended = 0;
-    while (ended < kRuns) {
+    while (ended < kSharedRuns) {
       STINT_CO_TRY(const auto limits, co_await store.limits());
       for (const LimitState& limit : limits) EXPECT_LE(limit.units, std::int64_t{*limit.capacity}) << limit.name;
       Filter running;

@@ -112,6 +112,10 @@ struct BatchRow {
   Fence fence{};
 };
 
+[[nodiscard]] inline bool is_ready(const Run& run) {
+  return run.state == domain::RunState::queued && run.hold == domain::Hold::none;
+}
+
 struct EventRow {
   RunNumber run{};  ///< 0: an event of the fleet
   std::int64_t seq = 0;

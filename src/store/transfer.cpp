@@ -3,7 +3,7 @@
 namespace stint::store {
 namespace {
 
-constexpr std::uint32_t kPage = 200;
+constexpr std::uint32_t kTransferPage = 200;
 
 Error is_running(std::uint64_t runs) {
   return {Errc::conflict, std::to_string(runs) + (runs == 1 ? " run is" : " runs are") +
@@ -30,7 +30,7 @@ Task<Result<Moved>> copy_store(Store& from, Sink& into) {
   }
   RunNumber after{};
   while (true) {
-    STINT_CO_TRY(std::vector<RunRecord> page, co_await from.dump(after, kPage));
+    STINT_CO_TRY(std::vector<RunRecord> page, co_await from.dump(after, kTransferPage));
     if (page.empty()) break;
     after = page.back().run.number;
     moved.runs += page.size();

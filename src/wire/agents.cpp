@@ -20,7 +20,7 @@ json::array texts(std::span<const std::string> values) {
   return out;
 }
 
-json::value milliseconds(const std::optional<Duration>& duration) {
+json::value maybe_ms(const std::optional<Duration>& duration) {
   if (!duration) return nullptr;
   return std::int64_t{std::chrono::duration_cast<std::chrono::milliseconds>(*duration).count()};
 }
@@ -51,7 +51,7 @@ json::array problems_value(std::span<const agent::Problem> problems) {
   return out;
 }
 
-json::array args_value(const domain::Agent& agent) {
+json::array arguments_value(const domain::Agent& agent) {
   json::array out;
   for (const domain::ArgumentSpec& spec : agent.args) {
     json::object object{
@@ -69,7 +69,7 @@ json::array tools_value(const domain::Agent& agent) {
                    {"description", text(tool.description)},
                    {"class", to_string(tool.tool_class)},
                    {"command", texts(tool.command)},
-                   {"timeout_ms", milliseconds(tool.timeout)}});
+                   {"timeout_ms", maybe_ms(tool.timeout)}});
   }
   return out;
 }
@@ -86,7 +86,7 @@ json::object agent_value(const domain::Agent& agent) {
           {"file", text(agent.file)},
           {"format", to_string(agent.format)},
           {"usage", text(agent::usage(agent))},
-          {"args", args_value(agent)},
+          {"args", arguments_value(agent)},
           {"max_concurrency", or_null(agent.max_concurrency)},
           {"limits", std::move(limits)},
           {"driver", agent.driver != nullptr ? json::value(agent.driver->name) : json::value(nullptr)},
@@ -99,12 +99,12 @@ json::object agent_value(const domain::Agent& agent) {
           {"tool_names_denied", texts(agent.tool_names_denied)},
           {"turns_max", or_null(agent.turns_max)},
           {"budget",
-           {{"time_ms", milliseconds(agent.budget.time)},
+           {{"time_ms", maybe_ms(agent.budget.time)},
             {"attempts", or_null(agent.budget.attempts)},
             {"tokens", or_null(agent.budget.tokens)},
             {"cost_micros", or_null(agent.budget.cost_micros)}}},
-          {"retry", {{"base_ms", milliseconds(agent.retry.base)}, {"cap_ms", milliseconds(agent.retry.cap)}}},
-          {"idle_timeout_ms", milliseconds(agent.idle_timeout)},
+          {"retry", {{"base_ms", maybe_ms(agent.retry.base)}, {"cap_ms", maybe_ms(agent.retry.cap)}}},
+          {"idle_timeout_ms", maybe_ms(agent.idle_timeout)},
           {"memory_bytes_max", or_null(agent.memory_bytes_max)},
           {"home", word(agent.home)},
           {"on_crash", word(agent.on_crash)},

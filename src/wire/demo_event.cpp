@@ -1,13 +1,11 @@
 #include "wire/demo_event.hpp"
 
+#include "wire/values.hpp"
+
 #include <fmt/format.h>
 
 namespace stint::wire {
 namespace {
-
-std::int64_t in_ms(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-}
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -42,9 +40,9 @@ std::string_view to_string(DemoEventKind kind) noexcept {
 }
 
 std::string to_json(const DemoEvent& event) {
-  std::string out = fmt::format(R"({{"event":"{}","at_ms":{})", to_string(event.kind), in_ms(event.at));
+  std::string out = fmt::format(R"({{"event":"{}","at_ms":{})", to_string(event.kind), to_ms(event.at));
   if (!event.who.empty()) {
-    out += fmt::format(R"(,"who":"{}","units":{},"took_ms":{})", escaped(event.who), event.units, in_ms(event.took));
+    out += fmt::format(R"(,"who":"{}","units":{},"took_ms":{})", escaped(event.who), event.units, to_ms(event.took));
   }
   if (event.kind == DemoEventKind::waits) out += fmt::format(R"(,"place":{})", event.place);
   if (event.kind == DemoEventKind::cancelled) out += fmt::format(R"(,"was_inside":{})", event.was_inside);
@@ -57,9 +55,9 @@ std::string to_json(const DemoSummary& summary) {
       R"({{"event":"summary","took_ms":{},"granted":{},"gave_up":{},"cancelled":{},"refused":{},"sent_home":{},)"
       R"("inside_max":{},"capacity_max":{},"over_limit":{},"debt_max":{},"waiting_max":{},"wait_ms_max":{},)"
       R"("permits_out":{},"interrupted":{}}})",
-      in_ms(summary.took), summary.granted, summary.gave_up, summary.cancelled, summary.refused, summary.sent_home,
+      to_ms(summary.took), summary.granted, summary.gave_up, summary.cancelled, summary.refused, summary.sent_home,
       summary.inside_max, summary.capacity_max, summary.over_limit, summary.debt_max, summary.line_max,
-      in_ms(summary.wait_max), summary.permits_out, summary.interrupted);
+      to_ms(summary.wait_max), summary.permits_out, summary.interrupted);
 }
 
 }  // namespace stint::wire

@@ -16,16 +16,16 @@ namespace {
 using namespace playground;
 
 constexpr std::int64_t kSeedMax = (std::int64_t{1} << 53) - 1;  // exact in every JSON reader
-constexpr std::int64_t kMsMax = std::chrono::duration_cast<std::chrono::milliseconds>(kTimeMax).count();
+constexpr std::int64_t kVirtualMsMax = std::chrono::duration_cast<std::chrono::milliseconds>(kTimeMax).count();
 
 /// Which members an action has besides `do`, by its verb. A member in `needed` must be there.
-struct Members {
+struct ActionMembers {
   Verb verb;
   std::vector<std::string_view> needed, optional{};
 };
 
-const std::vector<Members>& members() {
-  static const std::vector<Members> table = {
+const std::vector<ActionMembers>& members() {
+  static const std::vector<ActionMembers> table = {
       {Verb::acquire, {"task", "resource"}, {"weight", "priority", "timeout_ms"}},
       {Verb::release, {"task", "resource"}, {"of"}},
       {Verb::return_units, {"task", "resource", "units"}},
@@ -54,7 +54,7 @@ Result<Enum> word_field(const json::object& object, std::string_view name, const
 /// Refuses what no action has before anything else: a misspelt member is the likeliest reason that another is missing.
 Result<> only_members(const json::object& object, bool with_step) {
   std::vector<std::string_view> names = {"do"};
-  for (const Members& each : members()) {
+  for (const ActionMembers& each : members()) {
     for (const auto* const list : {&each.needed, &each.optional}) {
       for (const std::string_view name : *list) {
         if (std::ranges::find(names, name) == names.end()) names.push_back(name);
@@ -68,7 +68,7 @@ Result<> only_members(const json::object& object, bool with_step) {
 Result<Action> read_action(const json::object& object, bool with_step) {
   STINT_CHECK(only_members(object, with_step));
   STINT_TRY(const Verb verb, word_field(object, "do", kVerbs));
-  const Members& wanted = *std::ranges::find(members(), verb, &Members::verb);
+  const ActionMembers& wanted = *std::ranges::find(members(), verb, &ActionMembers::verb);
   std::vector<std::string_view> names = {"do"};
   std::ranges::copy(wanted.needed, std::back_inserter(names));
   std::ranges::copy(wanted.optional, std::back_inserter(names));
@@ -93,9 +93,9 @@ Result<Action> read_action(const json::object& object, bool with_step) {
   STINT_TRY(const auto capacity, number_field(object, "capacity", 0, kUnitsMax));
   STINT_TRY(const auto bypass, number_field(object, "bypass_max", 0, kUnitsMax));
   action.capacity = static_cast<std::uint32_t>(capacity.value_or(bypass.value_or(0)));
-  STINT_TRY(const auto ms, number_field(object, "ms", 0, kMsMax));
+  STINT_TRY(const auto ms, number_field(object, "ms", 0, kVirtualMsMax));
   action.time = std::chrono::milliseconds(ms.value_or(0));
-  STINT_TRY(const auto timeout, number_field(object, "timeout_ms", 0, kMsMax));
+  STINT_TRY(const auto timeout, number_field(object, "timeout_ms", 0, kVirtualMsMax));
   if (timeout) action.timeout = std::chrono::milliseconds(*timeout);
   STINT_TRY(action.owned, flag_field(object, "owned"));
   STINT_TRY(const auto at, number_field(object, "at_step", 0, kStepsMax));
@@ -105,7 +105,7 @@ Result<Action> read_action(const json::object& object, bool with_step) {
 
 json::object action_value(const Action& action) {
   json::object out{{"do", to_string(action.verb)}};
-  const Members& wanted = *std::ranges::find(members(), action.verb, &Members::verb);
+  const ActionMembers& wanted = *std::ranges::find(members(), action.verb, &ActionMembers::verb);
   const auto add = [&](std::string_view name) {
     if (name == "task") out[name] = text_value(action.task);
     if (name == "resource") out[name] = text_value(action.resource);

@@ -10,7 +10,7 @@ namespace json = boost::json;
 using namespace std::chrono_literals;
 using playground::Verb;
 
-std::string refusal(std::string_view body) {
+std::string action_refusal(std::string_view body) {
   const auto action = read_action(body);
   EXPECT_FALSE(action) << body;
   return action ? std::string() : std::string(action.error().what());
@@ -24,14 +24,14 @@ TEST(PlaygroundJson, an_action_has_the_members_of_its_verb) {
   EXPECT_EQ(action.priority, -4);
   EXPECT_EQ(action.timeout, 1500ms);
   EXPECT_EQ(read_action(R"({"do":"bypass","resource":"s","bypass_max":7})").value().capacity, 7U);
-  EXPECT_TRUE(refusal(R"({"do":"acquire","task":"a"})").contains("'resource' is missing"));
-  EXPECT_TRUE(refusal(R"({"do":"close","resource":"s","task":"a"})").contains("no field 'task'"));
-  EXPECT_TRUE(refusal(R"({"do":"shout"})").contains("'do' must be one of acquire, release"));
-  EXPECT_TRUE(refusal(R"({"task":"a"})").contains("'do'"));
-  EXPECT_TRUE(refusal(R"({"do":"work","task":"a","ms":3600001})").contains("from 0 to 3600000"));
-  EXPECT_TRUE(refusal(R"({"do":"work","task":null,"ms":1})").contains("null"));
-  EXPECT_TRUE(refusal(R"({"do":"acquire","task":"a","resource":"s","weight":101})").contains("from 1 to 100"));
-  EXPECT_TRUE(refusal(R"({"do":"advance","ms":1,"at_step":1})").contains("no field 'at_step'"));
+  EXPECT_TRUE(action_refusal(R"({"do":"acquire","task":"a"})").contains("'resource' is missing"));
+  EXPECT_TRUE(action_refusal(R"({"do":"close","resource":"s","task":"a"})").contains("no field 'task'"));
+  EXPECT_TRUE(action_refusal(R"({"do":"shout"})").contains("'do' must be one of acquire, release"));
+  EXPECT_TRUE(action_refusal(R"({"task":"a"})").contains("'do'"));
+  EXPECT_TRUE(action_refusal(R"({"do":"work","task":"a","ms":3600001})").contains("from 0 to 3600000"));
+  EXPECT_TRUE(action_refusal(R"({"do":"work","task":null,"ms":1})").contains("null"));
+  EXPECT_TRUE(action_refusal(R"({"do":"acquire","task":"a","resource":"s","weight":101})").contains("from 1 to 100"));
+  EXPECT_TRUE(action_refusal(R"({"do":"advance","ms":1,"at_step":1})").contains("no field 'at_step'"));
   EXPECT_FALSE(read_action("[]"));
   EXPECT_FALSE(read_action(""));
 }

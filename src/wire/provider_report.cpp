@@ -1,19 +1,11 @@
 #include "wire/provider_report.hpp"
 
+#include "wire/values.hpp"
+
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
 namespace stint::wire {
-namespace {
-
-namespace json = boost::json;
-
-std::int64_t in_ms(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-}
-
-}  // namespace
-
 std::string_view to_string(ProviderEnd end) noexcept {
   switch (end) {
     case ProviderEnd::done: return "done";
@@ -43,8 +35,8 @@ std::string to_json(const ProviderStats& stats) {
 std::string to_json(const ProviderRecord& record) {
   return json::serialize(json::object{{"event", "request"},
                                       {"number", record.number},
-                                      {"at_ms", in_ms(record.at)},
-                                      {"took_ms", in_ms(record.took)},
+                                      {"at_ms", to_ms(record.at)},
+                                      {"took_ms", to_ms(record.took)},
                                       {"protocol", record.protocol},
                                       {"model", record.model},
                                       {"stream", record.stream},

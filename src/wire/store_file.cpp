@@ -92,9 +92,9 @@ json::array limits_to_array(const std::vector<LimitState>& limits) {
 // ---------------------------------------------------------------------------------------------------------
 
 /// Reads the members of an object, and remembers the first that is invalid.
-class Members {
+class MemberReader {
  public:
-  explicit Members(const json::object& object) : object_(object) {}
+  explicit MemberReader(const json::object& object) : object_(object) {}
 
   std::string text(std::string_view name) {
     const json::value* const found = find(name);
@@ -169,7 +169,7 @@ class Members {
   std::string wrong_;
 };
 
-Result<StoreFileLine> end_of(Members& members, StoreFileLine line) {
+Result<StoreFileLine> end_of(MemberReader& members, StoreFileLine line) {
   if (!members.wrong().empty()) return fail(Errc::invalid, members.wrong());
   return line;
 }
@@ -182,7 +182,7 @@ Result<StoreFileLine> parse_head(const json::value& version) {
 }
 
 Result<StoreFileLine> parse_agent(const json::object& object) {
-  Members members(object);
+  MemberReader members(object);
   AgentEntry agent;
   agent.name = members.text("name");
   if (agent.name.empty()) members.wrong("name", "there");
@@ -191,7 +191,7 @@ Result<StoreFileLine> parse_agent(const json::object& object) {
   agent.lost_max = members.small("lost_max", agent.lost_max);
   for (const json::value& value : members.list("limits")) {
     if (!value.is_object()) return fail(Errc::invalid, "a limit of the agent is not an object");
-    Members limit(value.get_object());
+    MemberReader limit(value.get_object());
     agent.limits.push_back({limit.text("name"), limit.small("weight", 1)});
     if (!limit.wrong().empty()) return fail(Errc::invalid, limit.wrong());
   }
@@ -199,7 +199,7 @@ Result<StoreFileLine> parse_agent(const json::object& object) {
 }
 
 Result<StoreFileLine> parse_limit(const json::object& object) {
-  Members members(object);
+  MemberReader members(object);
   LimitState limit;
   limit.name = members.text("name");
   if (limit.name.empty()) members.wrong("name", "there");
@@ -211,7 +211,7 @@ Result<StoreFileLine> parse_limit(const json::object& object) {
 
 Result<Event> parse_event(const json::value& value, const std::string& run, std::int64_t seq) {
   if (!value.is_object()) return fail(Errc::invalid, fmt::format("event {} is not an object", seq));
-  Members members(value.get_object());
+  MemberReader members(value.get_object());
   Event event;
   event.run = run;
   event.seq = seq;
@@ -233,7 +233,7 @@ Result<Event> parse_event(const json::value& value, const std::string& run, std:
 
 Result<store::FamilyUse> parse_family(const json::value& value) {
   if (!value.is_object()) return fail(Errc::invalid, "an item of 'families' is not an object");
-  Members members(value.get_object());
+  MemberReader members(value.get_object());
   store::FamilyUse family;
   family.head = members.text("head");
   family.used = {.tokens = members.count("tokens"), .cost_micros = members.count("cost_micros")};
@@ -243,7 +243,7 @@ Result<store::FamilyUse> parse_family(const json::value& value) {
 }
 
 Result<StoreFileLine> parse_run(const json::object& object) {
-  Members members(object);
+  MemberReader members(object);
   RunRecord record;
   Run& run = record.run;
   run.id = members.text("id");
@@ -281,7 +281,7 @@ Result<StoreFileLine> parse_run(const json::object& object) {
   }
   for (const json::value& value : members.list("conversation")) {
     if (!value.is_object()) return fail(Errc::invalid, "an item of 'conversation' is not an object");
-    Members message(value.get_object());
+    MemberReader message(value.get_object());
     record.conversation.push_back(message.bytes("body"));
     if (!message.wrong().empty()) return fail(Errc::invalid, "a message of the conversation: " + message.wrong());
   }
@@ -299,7 +299,7 @@ Result<StoreFileLine> parse_run(const json::object& object) {
 }
 
 Result<StoreFileLine> parse_end(const json::object& object) {
-  Members members(object);
+  MemberReader members(object);
   Moved counts;
   counts.agents = members.natural("agents");
   counts.limits = members.natural("limits");

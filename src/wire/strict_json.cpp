@@ -1,6 +1,7 @@
 #include "wire/strict_json.hpp"
 
 #include "agent/text.hpp"
+#include "wire/values.hpp"
 
 #include <boost/json/basic_parser_impl.hpp>
 
@@ -10,7 +11,6 @@
 namespace stint::wire {
 namespace {
 
-constexpr std::size_t kDepthMax = 32;
 constexpr std::string_view kArgs = "args";
 
 using boost::system::error_code;

@@ -92,7 +92,8 @@ std::optional<WallTime> parse_time(std::string_view text) {
   }
   const year_month_day date(y, m, d);
   if (!pieces.well_and_over() || !date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
-  return sys_days(date) + hours(hour) + minutes(minute) + seconds(second) + milliseconds(thousandths) - offset;
+  return sys_days(date) + hours(hour) + minutes(minute) + std::chrono::seconds(second) + milliseconds(thousandths) -
+         offset;
 }
 
 }  // namespace stint::wire

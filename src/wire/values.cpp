@@ -10,8 +10,6 @@
 namespace stint::wire {
 namespace {
 
-constexpr std::size_t kDepthMax = 32;
-
 Result<std::string> plain(const std::string& name, const json::value& value) {
   switch (value.kind()) {
     case json::kind::string: return std::string(value.get_string());

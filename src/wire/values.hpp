@@ -15,6 +15,8 @@ namespace stint::wire {
 
 namespace json = boost::json;
 
+inline constexpr std::size_t kDepthMax = 32;  // of objects and lists in each other
+
 [[nodiscard]] json::string text_value(std::string_view text);
 [[nodiscard]] std::int64_t to_ms(Duration duration);
 [[nodiscard]] std::int64_t to_ms(WallTime time);

@@ -201,12 +201,14 @@ class Page:
     def type(self, text):
         self.ask("Input.insertText", text=text)
 
-    def screenshot(self, path, whole=True):
+    def screenshot(self, path, whole=True, height_max=4000, scale=1):
+        """A PNG, or a small WebP, by the name of the file."""
+        kind = {"format": "webp", "quality": 55} if str(path).endswith(".webp") else {"format": "png"}
         if whole:
             size = self.ask("Page.getLayoutMetrics")["cssContentSize"]
-            clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 4000), "scale": 1}
-            data = self.ask("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)["data"]
+            clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height_max), "scale": scale}
+            data = self.ask("Page.captureScreenshot", clip=clip, captureBeyondViewport=True, **kind)["data"]
         else:
-            data = self.ask("Page.captureScreenshot", format="png")["data"]
+            data = self.ask("Page.captureScreenshot", **kind)["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))

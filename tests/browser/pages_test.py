@@ -122,7 +122,7 @@ class Actions(browser_support.Case):
         page = self.opened(d, "/limits")
         page.wait(f"document.querySelector('.space.taken')?.innerText.includes('{run}')")
         page.click("button", "Resize…")
-        page.wait("document.querySelector('dialog input')")
+        page.wait("document.querySelector('dialog[open] input')")
         page.evaluate("document.querySelector('dialog input').select()")
         page.type("3")
         page.click("button", "Resize")

@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 import unittest
 
 import browser_support  # noqa: F401  finds the helpers of the integration tests
@@ -108,6 +109,13 @@ class Case(daemon_support.Case):
         page.goto(f"http://{d.host}:{d.port}/#{fragment}{'&' if '?' in fragment else '?' if fragment else ''}token={d.token}")
         page.wait_for_selector(".connection.live")
         return page
+
+    def until(self, page, script, seconds=WAIT_MS / 1000):
+        """Until the script gives something true. (Playwright's own wait evaluates in the page, which the policy refuses.)"""
+        end = time.monotonic() + seconds
+        while not page.evaluate(f"!!({script})"):
+            self.assertLess(time.monotonic(), end, f"not within {seconds} s: {script}")
+            page.wait_for_timeout(50)
 
     def assert_no_faults(self, page):
         self.assertEqual(page.evaluate("window.__faults"), [], "the policy refused something, or a script threw")

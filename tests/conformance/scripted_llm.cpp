@@ -12,8 +12,6 @@
 
 namespace stint::conformance {
 
-using Kind = domain::WorkUpdate::Kind;
-
 class ScriptedLlm::Conversation final : public domain::Work {
  public:
   Conversation(ScriptedLlm& driver, domain::WorkOrder order, domain::WorkContext& context, ModelScript script)
@@ -27,7 +25,7 @@ class ScriptedLlm::Conversation final : public domain::Work {
     outcome_.conversation = !given.empty()                     ? given
                             : !order_.new_conversation.empty() ? order_.new_conversation
                                                                : "scripted:" + order_.mark();
-    publish(Kind::conversation, outcome_.conversation);
+    publish(domain::WorkUpdate::Kind::conversation, outcome_.conversation);
     // The messages that the model has said before: those turns are over, and are not taken again.
     std::size_t taken = 0;
     if (!given.empty()) {
@@ -103,7 +101,7 @@ class ScriptedLlm::Conversation final : public domain::Work {
       if (ended_) break;
       reply += piece;
       for (std::size_t at = 0; at < piece.size(); at += domain::WorkUpdate::kTextMax) {
-        publish(Kind::text, piece.substr(at, domain::WorkUpdate::kTextMax));
+        publish(domain::WorkUpdate::Kind::text, piece.substr(at, domain::WorkUpdate::kTextMax));
       }
     }
     while (turn.hangs && !ended_) co_await changed_.wait(changed_.count());
@@ -124,7 +122,7 @@ class ScriptedLlm::Conversation final : public domain::Work {
     }
     tools_used_ = true;
     const TimePoint since = driver_.executor_.now();
-    publish(Kind::tool, turn.tool);
+    publish(domain::WorkUpdate::Kind::tool, turn.tool);
     co_await wait(kPieceTime);
     while (turn.tool_hangs && !ended_) co_await changed_.wait(changed_.count());
     publish_span({.kind = domain::SpanKind::tool, .name = turn.tool, .usage = {}}, since);
@@ -145,13 +143,13 @@ class ScriptedLlm::Conversation final : public domain::Work {
   void publish_span(domain::Span span, TimePoint since) {
     span.length = driver_.executor_.now() - since;
     domain::WorkUpdate update;
-    update.kind = Kind::span;
+    update.kind = domain::WorkUpdate::Kind::span;
     update.span = std::move(span);
     context_.publish(update);
   }
   void add_usage(const ModelTurn& turn) {
     outcome_.usage += turn.usage;
-    publish(Kind::usage, {});
+    publish(domain::WorkUpdate::Kind::usage, {});
   }
   void fail_with(OutcomeKind kind, std::string why) {
     outcome_.kind = kind;

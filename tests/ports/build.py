@@ -3,7 +3,7 @@
 
     build.py libcxx|gcc|aarch64 COMPILER SOURCE WORK
 
-The sources of core/ are compiled as three files, not forty: a port is about headers and code generation, and that takes
+The sources of core/ are compiled as two files, not forty: a port is about headers and code generation, and that takes
 seconds instead of minutes. Missing tools are reported as `SKIPPED: …`, which ctest shows.
 """
 import os
@@ -21,7 +21,6 @@ PROGRAMS = [  # each checks itself, and ends with status 0
     "examples/autoscaling_pool.cpp",
     "examples/reactor_threads.cpp",
 ]
-APART = {"src/retry_after.cpp"}  # its constants have the same names as those of another file
 SETUP = "`./dev setup ports` installs the packages that Debian has"
 
 
@@ -99,10 +98,8 @@ def main(name, compiler, root, work):
     if lacking:
         print(f"SKIPPED: {name}: {lacking}; {SETUP}")
         return
-    plain, with_asio = sources(root / "core")
-    units = {"plain": [f for f in plain if f not in APART], "apart": sorted(APART), "asio": with_asio}
     objects = []
-    for unit, files in units.items():
+    for unit, files in zip(("plain", "asio"), sources(root / "core")):
         joined = work / f"library_{unit}.cpp"
         joined.write_text("".join(f'#include "{file}"\n' for file in files), encoding="utf-8")
         objects.append(compiled(port, root, joined, work / f"library_{unit}.o"))

@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using domain::RunState;
 
-constexpr std::size_t kSessions = 6, kKeys = 3;
+constexpr std::size_t kFamilySessions = 6, kKeys = 3;
 constexpr Duration kCalm = 5s;  // a call from before a disruption may still be in flight
 
 }  // namespace
@@ -120,7 +120,7 @@ void Families::submit_member() {
   if (world_.chance(0.8)) submission.parent = world_.some_live_run();
   if (world_.chance(submission.parent.empty() ? 0.8 : 0.3)) submission.budget.tokens = 20 + world_.random()() % 200;
   if (submission.parent.empty() && world_.chance(0.4)) share_budget(submission);
-  if (world_.chance(0.4)) submission.session = "family" + std::to_string(world_.random()() % kSessions);
+  if (world_.chance(0.4)) submission.session = "family" + std::to_string(world_.random()() % kFamilySessions);
   if (world_.chance(0.3)) {  // that of a run above it
     for (auto above = members_.find(submission.parent); above != members_.end();
          above = members_.find(above->second.parent)) {

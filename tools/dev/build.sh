@@ -31,7 +31,15 @@ configure() {
     set -- "$1"
   fi
   configure_started=$(date +%s)
-  quietly "$build/log/configure-$1.txt" locked "$build/$1" cmake -S "$root" --preset "$@" || die "cmake failed; its output is above"
+  configure_cache="$build/$1/CMakeCache.txt"
+  rm -f "$configure_cache.before"
+  [ ! -f "$configure_cache" ] || cp -p "$configure_cache" "$configure_cache.before"
+  quietly "$build/log/configure-$1.txt" locked "$build/$1" cmake -S "$root" --preset "$@" || {
+    # cmake has stored the options that failed. Without them the directory still builds what it could build before.
+    rm -f "$configure_cache"
+    [ ! -f "$configure_cache.before" ] || mv "$configure_cache.before" "$configure_cache"
+    die "cmake failed; its output is above"
+  }
   say "configure: build/$1 done in $(clock $(($(date +%s) - configure_started)))"
 }
 

@@ -46,7 +46,15 @@ check_scripts() {
   (cd "$root" && shellcheck dev .ci/run cmake/compile_pch.sh tools/fresh-root tools/dev/*.sh)
 }
 
-# Checks files that the release build compiles; others (peers of the benchmarks) are not our code.
+# How each file would be compiled alone, with the precompiled headers: builds join files to batches (cmake/Batches.cmake). An editor can read
+# $build/tidy/compile_commands.json, too.
+compile_for_tidy() {
+  quietly "$build/log/configure-tidy.txt" locked "$build/tidy" cmake -S "$root" --preset release -B "$build/tidy" -DSTINT_BATCH=1 ||
+    die "cmake failed; its output is above"
+  run_ninja tidy stint_pch_asio stint_pch_std stint_pch_test_quick || die "the precompiled headers do not compile; the errors are above"
+}
+
+# Checks files that the build compiles; others (peers of the benchmarks) are not our code.
 check_clang_tidy() {
   if [ "$1" = --all ]; then
     list=$(sources | grep '\.cpp$')
@@ -54,13 +62,13 @@ check_clang_tidy() {
     list=$(changed_sources)
   fi
   list=$(for file in $list; do
-    if grep -qF "\"file\": \"$file\"" "$build/release/compile_commands.json"; then printf '%s\n' "$file"; fi
+    if grep -qF "\"file\": \"$file\"" "$build/tidy/compile_commands.json"; then printf '%s\n' "$file"; fi
   done)
   [ -n "$list" ] || {
     say "check: no changed .cpp file; --all checks every one"
     return 0
   }
-  printf '%s\n' "$list" | xargs -P "$jobs" -n 1 clang-tidy-19 -p "$build/release" --quiet 2>"$build/log/clang-tidy.txt" ||
+  printf '%s\n' "$list" | xargs -P "$jobs" -n 1 clang-tidy-19 -p "$build/tidy" --quiet 2>"$build/log/clang-tidy.txt" ||
     {
       grep -v 'warnings generated\|Suppressed\|Use -header-filter' "$build/log/clang-tidy.txt" >&2
       return 1
@@ -91,7 +99,7 @@ cmd_check() {
         ;;
       tidy)
         setup check
-        compile release || die "the release build failed; the errors are above" # clang-tidy reads its precompiled headers
+        compile_for_tidy
         check_step "clang-tidy" check_clang_tidy "$all"
         ;;
     esac

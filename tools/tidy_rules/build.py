@@ -21,11 +21,11 @@ def listed(file):
     yield 1, "no CMakeLists.txt names this file"
 
 
-KEYWORDS = {"SOURCES", "ASIO_SOURCES", "TESTS", "BENCHES", "DEPENDS", "TOGETHER", "PARTS", "LABELS"}
+KEYWORDS = {"SOURCES", "ASIO_SOURCES", "TESTS", "BENCHES", "DEPENDS", "APART", "TOGETHER", "PARTS", "LABELS"}
 
 
 def lists_of(call):
-    """keyword → words of the arguments of stint_layer, or of add_executable and target_link_libraries."""
+    """keyword → words of the arguments of stint_layer, or of stint_executable and target_link_libraries."""
     found, keyword = {}, None
     for word in call.split():
         if word in KEYWORDS:
@@ -44,7 +44,7 @@ def layer_of(text):
         words, position = lists.get("DEPENDS", []), layer.start() + layer.group(0).find("DEPENDS")
         sources, tests = lists.get("SOURCES", []) + lists.get("ASIO_SOURCES", []), lists.get("TESTS", []) + lists.get("BENCHES", [])
     else:
-        program = re.search(r"\badd_executable\(\s*(\w+)([^()]*)\)", text)
+        program = re.search(r"\b(?:add_executable|stint_executable)\(\s*(\w+)([^()]*)\)", text)
         links = program and re.search(rf"\btarget_link_libraries\(\s*{program.group(1)}\b([^()]*)\)", text)
         if not links:
             return None

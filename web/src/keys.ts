@@ -8,7 +8,7 @@ type Handler = (event: KeyboardEvent) => void;
 const pageKeys = new Map<string, Handler>();
 const kPages: Record<string, string> = { f: "#/", r: "#/runs", l: "#/limits", a: "#/agents", p: "#/playground" };
 const kChordMs = 1200;
-let chordAt = 0;
+let chordAt = -Infinity; // when `g` was pressed; 0 would be the moment the page was loaded
 
 /** Adds keys of a page; returns how to remove them. */
 export function bindKeys(keys: Record<string, Handler>): () => void {
@@ -30,12 +30,12 @@ document.addEventListener("keydown", (event) => {
   }
   const page = kPages[event.key];
   if (page && event.timeStamp - chordAt < kChordMs) {
-    chordAt = 0;
+    chordAt = -Infinity;
     event.preventDefault();
     go(page);
     return;
   }
-  chordAt = event.key === "g" ? event.timeStamp : 0;
+  chordAt = event.key === "g" ? event.timeStamp : -Infinity;
   if (event.key === "?") {
     helpOpen.value = true;
   } else if (event.key === "/") {

@@ -23,7 +23,7 @@ function Page(): JSX.Element {
     case "limits": return <LimitsPage chosen={name} />;
     case "agents": return <AgentsPage chosen={name} />;
     case "playground": return <PlaygroundPage />;
-    default: return <Empty title="There is no such page."><a href="#/">Go to the fleet</a></Empty>;
+    default: return <><h1>No such page</h1><Empty title={`There is no page '${page}'.`}><a href="#/">Go to the fleet</a></Empty></>;
   }
 }
 

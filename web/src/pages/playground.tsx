@@ -31,6 +31,12 @@ function Lessons({ presets }: { presets: Preset[] }): JSX.Element {
   );
 }
 
+/** The buttons go: the focus goes on to what comes next. */
+function predict(guess: number): void {
+  begin({ guess });
+  requestAnimationFrame(() => document.querySelector<HTMLElement>(".transport .play")?.focus());
+}
+
 /** Asks before it plays, and compares at the end. */
 function Prediction({ lesson, isOver }: { lesson: Preset; isOver: boolean }): JSX.Element | null {
   const guess = place.value?.guess ?? null;
@@ -41,8 +47,8 @@ function Prediction({ lesson, isOver }: { lesson: Preset; isOver: boolean }): JS
         <legend>Predict first</legend>
         <p>{lesson.question}</p>
         <div class="choices">
-          {lesson.choices.map((choice, at) => <button key={choice} type="button" onClick={() => begin({ guess: at })}>{choice}</button>)}
-          <button type="button" class="quiet" onClick={() => begin({ guess: kSkipped })}>Just show me</button>
+          {lesson.choices.map((choice, at) => <button key={choice} type="button" onClick={() => predict(at)}>{choice}</button>)}
+          <button type="button" class="quiet" onClick={() => predict(kSkipped)}>Just show me</button>
         </div>
       </fieldset>
     );

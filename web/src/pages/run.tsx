@@ -131,6 +131,7 @@ export function RunPage({ id }: { id: string }): JSX.Element {
   return (
     <>
       <p class="crumb"><a href="#/runs">Runs</a> / <span class="id">{id}</span></p>
+      {known.kind !== "ok" && <h1>Run {id}</h1>}
       <Show of={known} what={`the run ${id}`} retry={again}>
         {(run) => (
           <>

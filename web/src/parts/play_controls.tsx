@@ -1,5 +1,5 @@
 // Controls of the playground: back, step, play, speed and seed; and everything that can be done to a sandbox by hand.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { asks, back, begin, busy, forward, kOwn, kSpeeds, pause, perform, place, play, playing, speed, toEnd, toStart } from "../playground_model.ts";
 import type { Sandbox } from "../types.ts";
@@ -14,18 +14,23 @@ function Icon({ name }: { name: keyof typeof kIcons }): JSX.Element {
   return <svg class="icon" width="14" height="14" viewBox="0 0 14 14" aria-hidden="true"><path d={kIcons[name]} /></svg>;
 }
 
+/** Keeps the focus when it is off: a disabled button would swallow the keys of the page. */
+function Move({ off, go, label, children }: { off: boolean; go: () => Promise<void>; label?: string; children: ComponentChildren }): JSX.Element {
+  return <button type="button" aria-disabled={off} aria-label={label} onClick={() => void (off || go())}>{children}</button>;
+}
+
 export function Transport({ sandbox }: { sandbox: Sandbox }): JSX.Element {
   const isLocked = asks.value;
   const isOwn = place.value?.name === kOwn; // nothing is left to play after an action by hand
   const isOver = sandbox.done && sandbox.step > 0;
   return (
     <div class="transport" role="group" aria-label="Play">
-      <button type="button" onClick={() => void toStart()} disabled={sandbox.step === 0} aria-label="Back to the start"><Icon name="start" /></button>
-      <button type="button" onClick={() => void back()} disabled={sandbox.step === 0}><Icon name="back" />Back</button>
+      <Move off={sandbox.step === 0} go={toStart} label="Back to the start"><Icon name="start" /></Move>
+      <Move off={sandbox.step === 0} go={back}><Icon name="back" />Back</Move>
       {!isOwn && <>{playing.value ? <button type="button" class="primary play" onClick={pause}><Icon name="pause" />Pause</button>
         : <button type="button" class="primary play" onClick={() => void play()} disabled={isLocked}><Icon name="play" />{isOver ? "Play again" : "Play"}</button>}
-      <button type="button" onClick={() => void forward()} disabled={isLocked || sandbox.done}>Step<Icon name="step" /></button>
-      <button type="button" onClick={() => void toEnd()} disabled={isLocked || sandbox.done} aria-label="To the end"><Icon name="end" /></button>
+      <Move off={isLocked || sandbox.done} go={forward}>Step<Icon name="step" /></Move>
+      <Move off={isLocked || sandbox.done} go={toEnd} label="To the end"><Icon name="end" /></Move>
       <label>Speed <select value={String(speed.value)} onChange={(event) => (speed.value = Number(event.currentTarget.value))}>{kSpeeds.map((each) => <option key={each} value={String(each)}>{each === 0.5 ? "½" : each}×</option>)}</select></label></>}
       <span class="clock num" aria-label={`Clock: ${momentText(sandbox.now_ms)}`}>{momentText(sandbox.now_ms)}</span>
     </div>

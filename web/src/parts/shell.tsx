@@ -1,6 +1,6 @@
 // The frame of every page: where you are, whether the data is live, and how old it is.
 import type { ComponentChildren, JSX } from "preact";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { ageText, clockText } from "../format.ts";
 import { helpOpen } from "../keys.ts";
 import { connection, fleet, now, readAt, start } from "../live.ts";
@@ -25,12 +25,18 @@ function ConnectionBadge(): JSX.Element {
   );
 }
 
+/** Reads a change of the connection aloud, once. What counts seconds is outside: it would be read every second. */
+function Announcement(): JSX.Element {
+  const words = { connecting: "", live: "Connected.", lost: "Disconnected from the daemon. This page shows old data.", failing: "The store of the daemon fails. This page shows old data.", locked: "This page needs a token." };
+  return <span class="hidden" role="status">{words[connection.value.kind]}</span>;
+}
+
 function Banner(): JSX.Element | null {
   const state = connection.value;
   if (state.kind !== "lost" && state.kind !== "failing") return null;
   const data = readAt.value === 0 ? "Nothing was read yet." : `What you see was read at ${clockText(readAt.value)}, ${ageText(now.value - readAt.value)} ago.`;
   return (
-    <div class="banner" role="alert">
+    <div class="banner">
       <strong>{state.kind === "lost" ? "Disconnected from the daemon." : "The daemon answers, but its store fails."}</strong> {state.detail.charAt(0).toUpperCase() + state.detail.slice(1)}. {data} This page
       reconnects by itself. {state.kind === "lost" && <>If the daemon has ended: <code>stint serve</code> starts it, <code>stint open</code> finds its address.</>}
     </div>
@@ -80,6 +86,10 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
   const state = connection.value;
   const seen = fleet.value;
   const here = route.value.page === "run" ? "runs" : route.value.page;
+  const title = [route.value.name, kPages.find(([page]) => page === here)?.[2], "Stint"].filter(Boolean).join(" · ");
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
@@ -89,7 +99,8 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
           {kPages.map(([page, address, title]) => <a key={page} href={address} aria-current={page === here ? "page" : undefined}>{title}</a>)}
         </nav>
         <span class="grow" />
-        <span role="status" aria-live="polite"><ConnectionBadge /></span>
+        <ConnectionBadge />
+        <Announcement />
         <button type="button" class="quiet" onClick={nextTheme} aria-label={`Theme: ${theme.value}. Change`}>{{ system: "◐", light: "☀", dark: "☾" }[theme.value]}</button>
         <button type="button" class="quiet" onClick={() => (helpOpen.value = true)} aria-label="Keys">?</button>
       </header>

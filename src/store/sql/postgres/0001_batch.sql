@@ -49,7 +49,7 @@ DECLARE b batch; BEGIN
   PERFORM FROM node WHERE node_id = p_node AND state = 'live';
   IF NOT FOUND THEN RETURN; END IF;
   SELECT * INTO b FROM batch x WHERE x.ended_at IS NULL AND (x.node_id IS NULL OR x.node_id = p_node
-      OR NOT EXISTS (SELECT FROM node n WHERE n.node_id = x.node_id AND n.state <> 'dead'))
+      OR NOT EXISTS (SELECT FROM node n WHERE n.node_id = x.node_id AND n.state <> 'dead' AND n.lease_until >= wall()))
     ORDER BY x.batch_id LIMIT 1 FOR UPDATE SKIP LOCKED;
   IF NOT FOUND THEN RETURN; END IF;
   UPDATE batch x SET node_id = p_node, fence = x.fence + 1 WHERE x.batch_id = b.batch_id RETURNING x.* INTO b;

@@ -32,7 +32,7 @@ bool blocking_confirm(const std::string& text) {
   return std::getline(std::cin, answer) && (answer == "y" || answer == "Y" || answer == "yes");
 }
 
-std::string report(const Batch& batch) {
+std::string report_text(const Batch& batch) {
   std::string text = fmt::format("{} {} of {}", batch.action == BatchAction::cancel ? "Cancelled" : "Submitted again",
                                  batch.done, runs_text(batch.matched));
   if (batch.skipped > 0) text += fmt::format("; {} had ended before", batch.skipped);
@@ -90,7 +90,7 @@ Task<Result<int>> carry_out(FleetAccess& access, const engine::BatchRequest& req
     print_error("stint: the end of batch {} is not known here\n", begun.batch->id);
     co_return fail(std::move(ended).error());
   }
-  print_out("{}\n", json ? wire::to_json(*ended) : report(*ended));
+  print_out("{}\n", json ? wire::to_json(*ended) : report_text(*ended));
   if (!json) print_failures(*ended);
   if (ended->state == BatchState::stopped) co_return kExitCancelled;
   co_return ended->failed > 0 ? kExitFailed : kExitDone;

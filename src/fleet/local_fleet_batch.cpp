@@ -22,13 +22,14 @@ using namespace std::chrono_literals;
 using domain::RunState;
 using store::BatchAction;
 
-constexpr std::size_t kAtOnce = 16;     // a cancel takes as long as its processes take to end
-constexpr Duration kLookAgain = 500ms;  // for the progress of a batch, and after a full queue or a store that fails
+constexpr std::size_t kAtOnce = 16;  // a cancel takes as long as its processes take to end
+constexpr Duration kBatchLookAgain =
+    500ms;                              // for the progress of a batch, and after a full queue or a store that fails
 constexpr Duration kLookForDead = 10s;  // for batches of nodes that died
 constexpr Duration kBeatEvery = 1s;     // of a command that carries a batch itself
 constexpr std::size_t kErrorMax = 500;  // bytes kept of the error of one run
 
-Error key_is_used(const std::string& key, const std::string& batch) {
+Error key_is_used_by_batch(const std::string& key, const std::string& batch) {
   return {Errc::conflict, "idempotency key '" + agent::excerpt(key, domain::kShownNameBytesMax) +
                               "' was already used by batch '" + batch + "' with a different request. Use another key"};
 }
@@ -41,7 +42,7 @@ Task<Result<store::Batch>> Fleet::follow_batch(std::string id, std::function<voi
     if (!now) co_return fail(Errc::invalid, "there is no batch '" + agent::excerpt(id) + "'");
     if (progress) progress(*now);
     if (now->ended_at) co_return std::move(*now);
-    co_await sleep_for(kLookAgain);
+    co_await sleep_for(kBatchLookAgain);
   }
 }
 
@@ -71,7 +72,7 @@ Task<Result<std::optional<BatchAnswer>>> LocalFleet::known_batch(const BatchRequ
   STINT_CO_TRY(std::optional<store::Batch> known, co_await parts_.store.batch(id));
   if (!known) co_return std::nullopt;
   if (known->action != request.action || known->filter != filter || known->matched != *request.expect) {
-    co_return fail(key_is_used(request.key, known->id));
+    co_return fail(key_is_used_by_batch(request.key, known->id));
   }
   const std::uint64_t matched = known->matched;
   co_return BatchAnswer{.matched = matched, .batch = std::move(known), .created = false};
@@ -189,14 +190,14 @@ Task<> LocalFleet::carry(store::BatchClaim claim) {
     batch_counts_.failed += step.failed.size();
     auto next = co_await parts_.store.advance_batch(claim, step);
     while (!next && pool::StoreBackoff::may_retry(next.error()) && may_carry()) {
-      co_await sleep_for(kLookAgain);
+      co_await sleep_for(kBatchLookAgain);
       next = co_await parts_.store.advance_batch(claim, step);
     }
     if (!next) co_return;  // claimed again later
     tell("");
     if (!*next) co_return;
     claim = std::move(**next);
-    if (waits) co_await sleep_for(kLookAgain);
+    if (waits) co_await sleep_for(kBatchLookAgain);
   }
   (void)co_await parts_.store.release_batch(std::move(claim));
 }
@@ -222,7 +223,7 @@ Task<> LocalFleet::carry_batches(domain::Log& log) {
                      domain::LogField::number("failed", std::to_string((*ended)->failed))});
           continue;
         }
-        co_await sleep_for(kLookAgain);
+        co_await sleep_for(kBatchLookAgain);
         continue;
       }
     }

@@ -33,7 +33,7 @@ Batch read_batch(const PostgresRows& rows, int row) {
 }
 
 /// Of the only row, if there is one.
-std::optional<BatchClaim> read_claim(const PostgresRows& rows) {
+std::optional<BatchClaim> read_batch_claim(const PostgresRows& rows) {
   if (rows.empty()) return std::nullopt;
   BatchClaim claim;
   claim.id = rows.text(0, 0);
@@ -95,7 +95,7 @@ Task<Result<std::optional<BatchClaim>>> PostgresStore::claim_batch(NodeNumber no
   if (!any.flag(0, 0)) co_return std::nullopt;
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::claim_batch, expect(Parameters().number(node)),
                                                               PostgresClient::Repeat::if_not_done, while_leased(node)));
-  co_return read_claim(rows);
+  co_return read_batch_claim(rows);
 }
 
 Task<Result<std::optional<BatchClaim>>> PostgresStore::advance_batch(BatchClaim claim, BatchStep step) {
@@ -110,7 +110,7 @@ Task<Result<std::optional<BatchClaim>>> PostgresStore::advance_batch(BatchClaim 
   parameters.number(number(step.skipped)).texts(runs).texts(errors).number(number(kBatchFailuresMax));
   expect(parameters);
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::advance_batch, std::move(parameters)));
-  co_return read_claim(rows);
+  co_return read_batch_claim(rows);
 }
 
 Task<Result<>> PostgresStore::release_batch(BatchClaim claim) {

@@ -183,7 +183,8 @@ class EachSubmitter {
 
   Task<Result<>> wait_for_all() {
     for (; told_ < ids_.size(); ++told_) {
-      STINT_CO_TRY(const engine::RunView end, co_await access_.fleet.wait(ids_[told_]));
+      STINT_CO_TRY(const auto ended, co_await access_.fleet.wait(ids_[told_]));
+      const engine::RunView& end = *ended;
       const int exit = exit_status(end.run);
       if (options_.one_budget && exit == kExitExpired) exit_ = exit;  // whatever else went wrong
       note(exit);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,8 +55,8 @@ class Fleet {
   /// of the next call. May return without a change.
   virtual Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) = 0;
   /// Waits until the run has ended, or waits for a person. `unavailable`: this daemon exits first; another node
-  /// continues the run.
-  virtual Task<Result<RunView>> wait(std::string id);
+  /// continues the run. Returns a pointer, because a view is large and an answer passes through several frames.
+  virtual Task<Result<std::unique_ptr<RunView>>> wait(std::string id);
 
   /// Returns when the run's work is proven gone.
   virtual Task<Result<Receipt>> cancel(std::string id) = 0;

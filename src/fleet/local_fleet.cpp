@@ -45,12 +45,12 @@ Error sent_away(const std::string& run) {
 
 }  // namespace
 
-Task<Result<RunView>> Fleet::wait(std::string id) {
+Task<Result<std::unique_ptr<RunView>>> Fleet::wait(std::string id) {
   std::uint64_t seen = co_await changed(id, 0, Duration::zero());
   while (true) {
     STINT_CO_TRY(std::optional<RunView> view, co_await find(id));
     if (!view) co_return fail(no_such_run(id));
-    if (is_at_rest(view->run)) co_return std::move(*view);
+    if (is_at_rest(view->run)) co_return std::make_unique<RunView>(std::move(*view));
     seen = co_await changed(view->run.id, seen, kLookAgain);
   }
 }
@@ -88,14 +88,16 @@ bool LocalFleet::is_leaving(const std::string& run) const {
   return parts_.engine->phase() >= Phase::handing_back && parts_.engine->worker().find(run) == nullptr;
 }
 
-Task<Result<RunView>> LocalFleet::wait(std::string id) {
+Task<Result<std::unique_ptr<RunView>>> LocalFleet::wait(std::string id) {
   if (parts_.engine == nullptr) co_return co_await Fleet::wait(std::move(id));
   events::Changes::EndSubscription ending(parts_.engine->changes(), id);
   while (true) {
-    STINT_CO_TRY(std::optional<store::Run> run, co_await parts_.store.find(id));
-    if (!run) co_return fail(no_such_run(id));
-    if (is_at_rest(*run)) co_return view(std::move(*run));
-    if (is_leaving(run->id)) co_return fail(sent_away(run->id));
+    Result<std::optional<store::Run>> found = co_await parts_.store.find(id);
+    if (!found) co_return fail(std::move(found).error());
+    if (!*found) co_return fail(no_such_run(id));
+    store::Run& run = **found;
+    if (is_at_rest(run)) co_return std::make_unique<RunView>(view(std::move(run)));
+    if (is_leaving(run.id)) co_return fail(sent_away(run.id));
     co_await ending.next(kLookAgain);
   }
 }

@@ -39,7 +39,7 @@ class LocalFleet final : public Fleet {
 
   Task<Result<std::vector<Result<Submitted>>>> submit(std::vector<Submission> submissions) override;
   Task<Result<std::optional<RunView>>> find(std::string id) override;
-  Task<Result<RunView>> wait(std::string id) override;
+  Task<Result<std::unique_ptr<RunView>>> wait(std::string id) override;
   Task<Result<std::vector<RunView>>> list(store::Filter filter) override;
   Task<Result<RunPage>> search(Search search) override;
   Task<Result<BatchAnswer>> begin_batch(BatchRequest request) override;

@@ -64,6 +64,10 @@ Result<> check_budget(const Submission& submission, const project::AgentSpec& sp
   return {};
 }
 
+bool draws_on_others(const Submission& submission) {
+  return !submission.parent.empty() || !submission.budgets_above.empty() || !submission.one_budget.empty();
+}
+
 /// The kernel's bound for one word of a command line (MAX_ARG_STRLEN), without the terminating byte.
 constexpr std::size_t kWordMax = 131'071;
 
@@ -296,7 +300,8 @@ Task<Result<std::vector<Result<Submitted>>>> LocalFleet::submit(std::vector<Subm
         continue;
       }
     }
-    Result<BudgetsAbove> above = co_await bound_by_others(submission);
+    Result<BudgetsAbove> above;
+    if (draws_on_others(submission)) above = co_await bound_by_others(submission);
     const bool has_key = !submission.key.empty();  // then it may have to be compared with an earlier submission
     Result<store::NewRun> run = !above    ? Result<store::NewRun>(fail(std::move(above).error()))
                                 : has_key ? prepare(Submission(submission), std::move(*above))

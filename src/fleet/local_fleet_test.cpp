@@ -16,7 +16,7 @@ TEST_F(EngineTest, a_wait_for_a_run_that_is_handed_back_fails) {
       {sim_, store_, run_codec_, system_, [this]() -> const AgentRegistry& { return registry_; }, engine_.get()}, {});
   std::vector<std::string> runs;
   for (int i = 0; i < 2; ++i) runs.push_back(submit("long"));
-  std::map<std::string, Result<RunView>> answers;
+  std::map<std::string, Result<std::unique_ptr<RunView>>> answers;
   auto wait = [&](std::string id) -> Task<> { answers.emplace(id, co_await fleet.wait(id)); };
   for (const std::string& id : runs) scope_.spawn(wait(id));
   sim_.advance(1s);
@@ -46,7 +46,7 @@ TEST_F(EngineTest, a_wait_ends_with_the_run_and_leaves_no_subscriber) {
   LocalFleet fleet(
       {sim_, store_, run_codec_, system_, [this]() -> const AgentRegistry& { return registry_; }, engine_.get()}, {});
   const std::string good = submit("good");
-  std::optional<Result<RunView>> ended;
+  std::optional<Result<std::unique_ptr<RunView>>> ended;
   TimePoint at;
   auto wait = [&]() -> Task<> {
     ended = co_await fleet.wait(good);
@@ -56,12 +56,12 @@ TEST_F(EngineTest, a_wait_ends_with_the_run_and_leaves_no_subscriber) {
   scope_.spawn(wait());
   sim_.advance(1min);
   ASSERT_TRUE(ended && *ended);
-  EXPECT_EQ((*ended)->run.state, RunState::succeeded);
+  EXPECT_EQ((**ended)->run.state, RunState::succeeded);
   EXPECT_LT(at - began, 1100ms) << "woken by the end, not by the next look";
-  const RunView failed = get(fleet.wait(submit("bad")));
-  EXPECT_EQ(failed.run.state, RunState::failed);
-  EXPECT_EQ(failed.run.error, "broken");
-  EXPECT_EQ(get(fleet.wait(good)).run.state, RunState::succeeded) << "a run that has ended is read from the store";
+  const auto failed = get(fleet.wait(submit("bad")));
+  EXPECT_EQ(failed->run.state, RunState::failed);
+  EXPECT_EQ(failed->run.error, "broken");
+  EXPECT_EQ(get(fleet.wait(good))->run.state, RunState::succeeded) << "a run that has ended is read from the store";
   EXPECT_EQ(engine_->changes().subscribers(), 0U);
 }
 

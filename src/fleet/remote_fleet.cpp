@@ -269,8 +269,9 @@ Task<std::uint64_t> RemoteFleet::changed(std::string id, std::uint64_t seen, Dur
   return changes_.wait(std::move(id), seen, most);
 }
 
-Task<Result<engine::RunView>> RemoteFleet::wait(std::string id) {
-  return follow(*this, executor_, std::move(id), {}, say_);
+Task<Result<std::unique_ptr<engine::RunView>>> RemoteFleet::wait(std::string id) {
+  STINT_CO_TRY(engine::RunView ended, co_await follow(*this, executor_, std::move(id), {}, say_));
+  co_return std::make_unique<engine::RunView>(std::move(ended));
 }
 
 Task<Result<engine::Receipt>> RemoteFleet::cancel(std::string id) {

@@ -97,7 +97,7 @@ class Api final : public Handler {
   Task<Response> answer_run(const Route& route, Call call);
   Task<std::optional<Response>> refuse_run(const Route& route, const Call& call);
   Task<Result<bool>> is_below(std::string id, const std::string& ancestor);
-  Task<Result<engine::RunView>> wait_for(std::string id, bool keep, Exchange& exchange);
+  Task<Result<std::unique_ptr<engine::RunView>>> wait_for(std::string id, bool keep, Exchange& exchange);
   [[nodiscard]] bool has_stopped() const;
   Task<bool> send_output(class EventStream& events, const std::string& id, bool ended, std::uint64_t& from);
   Task<> stream_run(class EventStream& events, std::string id, std::int64_t after,

@@ -22,7 +22,7 @@ Task<std::expected<engine::RunView, Response>> look_up(fleet::Fleet& fleet, std:
 
 /// Waits for the end of the run. A client that leaves cancels it, unless it can repeat the request with the same key
 /// (`keep`). A wait that ends because this daemon drains cancels nothing.
-Task<Result<engine::RunView>> Api::wait_for(std::string id, bool keep, Exchange& exchange) {
+Task<Result<std::unique_ptr<engine::RunView>>> Api::wait_for(std::string id, bool keep, Exchange& exchange) {
   auto ended = co_await exchange.while_connected(fleet_.wait(id));
   if (!ended && ended.error() == Errc::closed && !keep) (void)co_await fleet_.cancel(std::move(id));
   co_return ended;
@@ -86,7 +86,7 @@ Task<Response> Api::submit(Call call) {
   if (request->wait) {
     const auto run = co_await wait_for(submitted.id, keep, call.exchange);
     if (!run) co_return accepted(submitted, run.error());
-    Response response = json_response(wire::to_json(*run));
+    Response response = json_response(wire::to_json(**run));
     response.headers.emplace_back("Location", "/v1/runs/" + submitted.id);
     co_return response;
   }
@@ -192,8 +192,8 @@ Task<Response> Api::short_run(Call call) {
     response.headers.emplace_back("Location", "/v1/runs/" + id);
     co_return with_retry_after(std::move(response), run.error());
   }
-  const store::Run& ended = run->run;
-  if (ended.state == domain::RunState::succeeded) co_return json_response(wire::short_success(run->memo.text));
+  const store::Run& ended = (*run)->run;
+  if (ended.state == domain::RunState::succeeded) co_return json_response(wire::short_success((*run)->memo.text));
   co_return json_response(wire::short_error(ended.error.empty() ? std::string(to_string(ended.state)) : ended.error));
 }
 

@@ -187,6 +187,47 @@ TEST_F(AttemptPlannerTest, only_folders_of_the_checkout_are_allowed) {
   EXPECT_NE(refusal().find("does not exist any more"), std::string::npos) << refusal();
 }
 
+/// Nothing about files is remembered between two plans of one snapshot: what a plan allows is checked when it is made.
+TEST_F(AttemptPlannerTest, a_folder_is_looked_at_again_for_each_plan) {
+  const auto snapshot = blocking_read_snapshot(location_, ports_).value();
+  BlockingPool files("files", 0);
+  AttemptPlanner planner(files, [snapshot] { return snapshot; }, {});
+  std::filesystem::create_directories(folder_ / "repo/sub");
+  std::filesystem::create_directories(folder_ / "elsewhere");
+  order_.input.directory = "sub";
+  EXPECT_EQ(run(planner.plan(order_))->directory, std::filesystem::canonical(folder_ / "repo/sub").string());
+  std::filesystem::remove(folder_ / "repo/sub");
+  EXPECT_EQ(run(planner.plan(order_)).error(), Errc::invalid) << "it is gone";
+  std::filesystem::create_directory_symlink(folder_ / "elsewhere", folder_ / "repo/sub");
+  EXPECT_EQ(run(planner.plan(order_)).error(), Errc::denied) << "it leads out of the checkout";
+}
+
+TEST_F(AttemptPlannerTest, trust_in_another_checkout_ends_with_its_record) {
+  write_agent("build", "command: [make]\n", "");
+  trust();
+  folder_.write("other/.git/HEAD", "x");
+  const agent::Project other = agent::blocking_find_project(folder_ / "other").value();
+  const auto state = agent::user_places(location_.variables).value().state;
+  const std::string there = std::filesystem::canonical(folder_ / "other").string();
+  ASSERT_TRUE(agent::blocking_allow_folder(state, there));
+  ASSERT_TRUE(agent::blocking_trust(state, other));
+  const auto snapshot = blocking_read_snapshot(location_, ports_).value();
+  BlockingPool files("files", 0);
+  AttemptPlanner planner(files, [snapshot] { return snapshot; }, {});
+  order_.agent = "build";
+  order_.input.args.clear();
+  order_.input.directory = there;
+  const auto planned = run(planner.plan(order_));
+  ASSERT_TRUE(planned) << planned.error().describe();
+  EXPECT_TRUE(planned->invocation.reads_checkout);
+  ASSERT_TRUE(agent::blocking_revoke_trust(state, other));
+  EXPECT_EQ(run(planner.plan(order_)).error(), Errc::denied);
+  ASSERT_TRUE(agent::blocking_trust(state, other));
+  std::filesystem::remove_all(folder_ / "other");
+  folder_.write("other/.git/HEAD", "x");
+  EXPECT_EQ(run(planner.plan(order_)).error(), Errc::denied) << "another checkout at the same path";
+}
+
 TEST_F(AttemptPlannerTest, a_program_is_started_only_if_this_user_named_it) {
   order_.input.program = "/opt/claude";
   EXPECT_NE(refusal().find("a store does not decide what is started"), std::string::npos) << refusal();

@@ -32,10 +32,11 @@ Result<RunRow> Ledger::must_find(const std::string& id) {
 }
 
 Result<std::optional<RunRow>> Ledger::find_owned(NodeNumber node, AttemptKey attempt) {
-  STINT_TRY(std::optional<RunRow> row, rows_.run(attempt.run));
-  const bool ours =
-      row && row->run.state == RunState::running && row->run.fence == attempt.fence && row->run.node == node;
-  if (!ours) row.reset();
+  Result<std::optional<RunRow>> row = rows_.run(attempt.run);
+  if (!row || !*row) return row;
+  const Run& run = (*row)->run;
+  const bool ours = run.state == RunState::running && run.fence == attempt.fence && run.node == node;
+  if (!ours) row->reset();
   return row;
 }
 

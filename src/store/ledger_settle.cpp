@@ -77,12 +77,13 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
 }
 
 Result<std::optional<RunState>> Ledger::settle(NodeNumber node, Settlement&& settlement) {
-  STINT_TRY(std::optional<RunRow> row, find_owned(node, settlement.attempt));
-  if (!row) return std::nullopt;
-  STINT_CHECK(count_use(*row, {.tokens = settlement.tokens, .cost_micros = settlement.cost_micros}, 1));
-  row->reported = {};
-  STINT_TRY(const RunState state, settle_row(*row, std::move(settlement)));
-  return state;
+  Result<std::optional<RunRow>> found = find_owned(node, settlement.attempt);
+  if (!found) return fail(std::move(found).error());
+  if (!*found) return std::nullopt;
+  RunRow& row = **found;
+  STINT_CHECK(count_use(row, {.tokens = settlement.tokens, .cost_micros = settlement.cost_micros}, 1));
+  row.reported = {};
+  return settle_row(row, std::move(settlement));
 }
 
 Result<bool> Ledger::mark(NodeNumber node, AttemptKey attempt, bool unsafe) {

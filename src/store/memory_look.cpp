@@ -42,18 +42,30 @@ Result<const MemoryRows::Entry*> MemoryRows::must_find(const std::string& id) co
   return found;
 }
 
-Result<std::optional<RunRow>> MemoryRows::find(const std::string& id) {
-  const auto first = ids_.lower_bound(id);
-  if (id.empty() || first == ids_.end() || !first->first.starts_with(id)) return std::nullopt;
-  const auto second = std::next(first);
-  if (first->first != id && second != ids_.end() && second->first.starts_with(id)) {
-    return fail(Errc::invalid, "several runs have ids that begin with '" + id + "'. Use more characters of the id");
+Result<const MemoryRows::Entry*> MemoryRows::find_by_prefix(std::string_view prefix) const {
+  const Entry* found = nullptr;
+  if (prefix.empty() || prefix.size() >= domain::kRunIdLength) return found;
+  for (const auto& [id, number] : ids_) {
+    if (!id.starts_with(prefix)) continue;
+    if (found != nullptr) {
+      return fail(Errc::invalid,
+                  "several runs have ids that begin with '" + std::string(prefix) + "'. Use more characters of the id");
+    }
+    found = &runs_.at(number);
   }
-  const Entry& entry = runs_.at(first->second);
-  RunRow row = entry.row;
-  row.run.input = entry.input;
-  row.run.result = entry.result;
-  return row;
+  return found;
+}
+
+Result<std::optional<RunRow>> MemoryRows::find(const std::string& id) {
+  const Entry* entry = find_entry(id);
+  if (entry == nullptr) {
+    STINT_TRY(entry, find_by_prefix(id));
+  }
+  if (entry == nullptr) return std::nullopt;
+  Result<std::optional<RunRow>> found(entry->row);
+  (*found)->run.input = entry->input;
+  (*found)->run.result = entry->result;
+  return found;
 }
 
 bool MemoryRows::matches(const Filter& filter, const Entry& entry, std::optional<RunNumber> parent) {

@@ -292,7 +292,8 @@ std::vector<RunRow> MemoryRows::rows_until(const Index<Time>& index, Time until,
 
 Result<std::optional<RunRow>> MemoryRows::run(RunNumber number) {
   const auto found = runs_.find(number);
-  return found == runs_.end() ? std::nullopt : std::optional(found->second.row);
+  if (found == runs_.end()) return std::nullopt;
+  return found->second.row;
 }
 
 const MemoryRows::Entry* MemoryRows::find_entry(std::string_view id) const {
@@ -302,7 +303,8 @@ const MemoryRows::Entry* MemoryRows::find_entry(std::string_view id) const {
 
 Result<std::optional<RunRow>> MemoryRows::run(std::string_view id) {
   const Entry* const found = find_entry(id);
-  return found == nullptr ? std::nullopt : std::optional(found->row);
+  if (found == nullptr) return std::nullopt;
+  return found->row;
 }
 
 Result<std::optional<RunRow>> MemoryRows::run_of_key(AgentNumber agent, std::string_view key) {
@@ -317,6 +319,7 @@ bool MemoryRows::is_kept(std::optional<NodeNumber> keeper, std::optional<NodeNum
 
 Result<std::vector<RunRow>> MemoryRows::ready(AgentNumber agent, NodeNumber by, Moment now, std::size_t most) {
   std::vector<RunRow> found;
+  found.reserve(std::min(most, ready_.size()));
   for (auto at = ready_.lower_bound({agent, kLowest, RunNumber{}}); at != ready_.end() && found.size() < most; ++at) {
     const auto& [of, rank, number] = at->first;
     if (of != agent) break;

@@ -1,4 +1,4 @@
-/// Rows in memory: plain values in ordered containers, copied in and out. No call fails, and nothing survives the
+/// Rows in memory: plain values in standard containers, copied in and out. No call fails, and nothing survives the
 /// process. The other stores are compared with this one, so it is written to be obviously right: put() removes the
 /// old row from all indexes and enters the new one.
 #pragma once
@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 namespace stint::store {
 
@@ -128,6 +129,11 @@ class MemoryRows final : public Rows {
     FamilyRow row;
     std::size_t runs = 0;
   };
+  struct IdHash {
+    using is_transparent = void;
+    /// Not noexcept: libstdc++ then keeps the hash beside each key, instead of hashing the keys of a bucket again.
+    std::size_t operator()(std::string_view id) const { return std::hash<std::string_view>()(id); }
+  };
   /// Runs by a key, then by their number.
   template <class Key>
   using Index = std::set<std::pair<Key, RunNumber>>;
@@ -140,6 +146,8 @@ class MemoryRows final : public Rows {
   void edit_indexes(const RunRow& row, Edit edit);
   [[nodiscard]] const Entry* find_entry(std::string_view id) const;
   [[nodiscard]] static bool matches(const Filter& filter, const Entry& entry, std::optional<RunNumber> parent);
+  /// Looks at every id: for people, who type the beginning of one. Fails if several match.
+  [[nodiscard]] Result<const Entry*> find_by_prefix(std::string_view prefix) const;
   [[nodiscard]] Result<const Entry*> must_find(const std::string& id) const;
   [[nodiscard]] bool is_kept(std::optional<NodeNumber> keeper, std::optional<NodeNumber> from = {}) const;
   [[nodiscard]] const Members& members_of(SetNumber set) const;
@@ -167,7 +175,8 @@ class MemoryRows final : public Rows {
   std::map<BatchNumber, BatchEntry> batches_;
 
   // Indexes of runs_.
-  std::map<std::string, RunNumber, std::less<>> ids_;
+  /// Hashed: ids are random, so that each look-up in a tree of many runs would miss the processor's caches.
+  std::unordered_map<std::string, RunNumber, IdHash, std::equal_to<>> ids_;
   std::map<std::pair<std::string, AgentNumber>, RunNumber> keys_;
   std::map<ReadyKey, std::optional<NodeNumber>> ready_;  // with the nodes they are kept for
   std::map<AgentNumber, std::size_t> queued_;            // number of queued runs

@@ -105,10 +105,10 @@ Task<Result<std::uint64_t>> MemoryStore::wait(std::uint64_t seen, Duration most)
 }
 
 Task<Result<std::optional<Run>>> MemoryStore::find(std::string id) {
-  STINT_CO_TRY(std::optional<RunRow> row, rows_.find(id));
-  if (!row) co_return std::nullopt;
-  STINT_CO_TRY(Run run, ledger_.shown(std::move(*row)));
-  co_return std::move(run);
+  Result<std::optional<RunRow>> row = rows_.find(id);
+  if (!row) co_return fail(std::move(row).error());
+  if (!*row) co_return std::nullopt;
+  co_return ledger_.shown(std::move(**row));
 }
 
 Task<Result<std::vector<Run>>> MemoryStore::list(Filter filter) {

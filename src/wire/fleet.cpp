@@ -264,7 +264,10 @@ std::string resolved_to_json(std::string_view id, RunState state) {
 std::string resumed_to_json(std::uint64_t woken) { return json::serialize(json::object{{"woken", woken}}); }
 
 std::string short_success(std::string_view result) {
-  return json::serialize(json::object{{"status", "success"}, {"result", text_value(result)}});
+  Scratch scratch;
+  json::object object({{"status", "success"}}, 2, scratch.memory());
+  object.emplace("result", text_value(result, scratch.memory()));
+  return json::serialize(object);
 }
 std::string short_error(std::string_view error) {
   return json::serialize(json::object{{"status", "error"}, {"error", text_value(error)}});

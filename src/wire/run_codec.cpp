@@ -3,13 +3,9 @@
 #include "wire/values.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace stint::wire {
 namespace {
-
-/// Enough for a typical run: the buffer is used once for each, and then discarded.
-using Scratch = std::array<unsigned char, 2048>;
 
 struct InputText {
   std::string_view name;
@@ -22,9 +18,11 @@ constexpr InputText kInputTexts[] = {
     {"retry_of", &domain::RunInput::retry_of}, {"trace", &domain::RunInput::trace},
     {"asked", &domain::RunInput::asked},
 };
+constexpr std::size_t kInputMembersMax = std::size(kInputTexts) + 4;  // args, budget, priority, budgets_above
+constexpr std::size_t kMemoMembersMax = 9;
 
 void add_text(json::object& object, std::string_view name, std::string_view text) {
-  if (!text.empty()) object[name] = text_value(text);
+  if (!text.empty()) object.emplace(name, text_value(text, object.storage()));
 }
 
 Result<std::vector<domain::RunInput::BudgetAbove>> read_budgets_above(const json::array& array) {
@@ -42,7 +40,9 @@ Result<std::vector<domain::RunInput::BudgetAbove>> read_budgets_above(const json
 }  // namespace
 
 std::string RunCodec::write(const domain::RunInput& input) const {
-  json::object object{{"args", args_value(input.args)}};
+  Scratch scratch;
+  json::object object(kInputMembersMax, scratch.memory());
+  object.emplace("args", args_value(input.args, scratch.memory()));
   for (const InputText& text : kInputTexts) add_text(object, text.name, input.*text.value);
   if (input.budget != domain::BudgetSpec()) object["budget"] = budget_value(input.budget);
   if (input.priority) object["priority"] = *input.priority;
@@ -58,8 +58,7 @@ std::string RunCodec::write(const domain::RunInput& input) const {
 
 Result<domain::RunInput> RunCodec::read_input(std::string_view text) const {
   Scratch scratch;
-  json::monotonic_resource memory(scratch.data(), scratch.size());
-  STINT_TRY(const json::object object, parse_object(text, &memory));
+  STINT_TRY(const json::object object, parse_object(text, scratch.memory()));
   Result<domain::RunInput> input;
   for (const auto& member : object) {
     const std::string_view name = member.key();
@@ -81,7 +80,9 @@ Result<domain::RunInput> RunCodec::read_input(std::string_view text) const {
 }
 
 std::string RunCodec::write(const domain::RunMemo& memo) const {
-  json::object object{{"outcome", to_string(memo.last)}};
+  Scratch scratch;
+  json::object object(kMemoMembersMax, scratch.memory());
+  object.emplace("outcome", to_string(memo.last));
   if (memo.usage != Usage()) object["usage"] = usage_value(memo.usage);
   if (memo.processes_ended != 0) object["processes_ended"] = memo.processes_ended;
   if (memo.streams_closed != 0) object["streams_closed"] = memo.streams_closed;
@@ -94,7 +95,8 @@ std::string RunCodec::write(const domain::RunMemo& memo) const {
 }
 
 Result<domain::RunMemo> RunCodec::read_memo(std::string_view text) const {
-  STINT_TRY(const json::object object, parse_object(text));
+  Scratch scratch;
+  STINT_TRY(const json::object object, parse_object(text, scratch.memory()));
   domain::RunMemo memo;
   memo.text = text_at(object, "text");
   memo.conversation = text_at(object, "conversation");

@@ -23,7 +23,10 @@ Result<std::string> plain(const std::string& name, const json::value& value) {
 
 }  // namespace
 
-json::string text_value(std::string_view text) { return json::string(valid_utf8(text)); }
+json::string text_value(std::string_view text, json::storage_ptr memory) {
+  if (!agent::utf8_error(text)) return {text, std::move(memory)};
+  return {valid_utf8(text), std::move(memory)};
+}
 std::int64_t to_ms(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
@@ -74,16 +77,16 @@ std::vector<Denial> read_denials(const json::value& value) {
   return denials;
 }
 
-json::object args_value(const domain::ArgumentValues& args) {
-  json::object object;
+json::object args_value(const domain::ArgumentValues& args, json::storage_ptr memory) {
+  json::object object(args.size(), memory);
   for (const auto& [name, values] : args) {
     if (values.size() == 1) {
-      object[name] = text_value(values.front());
+      object.emplace(name, text_value(values.front(), memory));
       continue;
     }
-    json::array list;
-    for (const std::string& value : values) list.push_back(text_value(value));
-    object[name] = std::move(list);
+    json::array list(memory);
+    for (const std::string& value : values) list.push_back(text_value(value, memory));
+    object.emplace(name, std::move(list));
   }
   return object;
 }

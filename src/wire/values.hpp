@@ -7,6 +7,7 @@
 
 #include <boost/json.hpp>
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,7 +18,19 @@ namespace json = boost::json;
 
 inline constexpr std::size_t kDepthMax = 32;  // of objects and lists in each other
 
-[[nodiscard]] json::string text_value(std::string_view text);
+/// Memory on the stack for one small document. Enough for that of a typical run; what does not fit comes from the heap.
+class Scratch {
+ public:
+  [[nodiscard]] json::storage_ptr memory() noexcept { return &resource_; }
+
+ private:
+  std::array<unsigned char, 2048> bytes_;  // not initialized: written before it is read
+  json::monotonic_resource resource_{bytes_.data(), bytes_.size()};
+};
+
+/// Bytes that are not UTF-8 become U+FFFD. A string in the memory of the object that will contain it is moved there,
+/// not copied.
+[[nodiscard]] json::string text_value(std::string_view text, json::storage_ptr memory = {});
 [[nodiscard]] std::int64_t to_ms(Duration duration);
 [[nodiscard]] std::int64_t to_ms(WallTime time);
 [[nodiscard]] json::value maybe_time(const std::optional<WallTime>& time);
@@ -27,7 +40,7 @@ inline constexpr std::size_t kDepthMax = 32;  // of objects and lists in each ot
 [[nodiscard]] json::array denials_value(const std::vector<Denial>& denials);
 [[nodiscard]] std::vector<Denial> read_denials(const json::value& value);
 /// One value is written as a string, several as a list.
-[[nodiscard]] json::object args_value(const domain::ArgumentValues& args);
+[[nodiscard]] json::object args_value(const domain::ArgumentValues& args, json::storage_ptr memory = {});
 /// Numbers and booleans become their text. `invalid` names an argument of another type.
 [[nodiscard]] Result<domain::ArgumentValues> read_args(const json::value& value);
 [[nodiscard]] json::object budget_value(const domain::BudgetSpec& budget);

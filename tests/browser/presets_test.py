@@ -3,6 +3,12 @@
 import playwright_support
 from playground_support import ROWS, played, row
 
+COUNT_DRIVES = """() => {
+  window.driven = 0;
+  const animate = Element.prototype.animate;
+  Element.prototype.animate = function (...all) { ++window.driven; return animate.apply(this, all); };
+}"""
+
 
 class Presets(playwright_support.Case):
     def end_of(self, d, name, seed=None, predict=None):
@@ -40,6 +46,17 @@ class Presets(playwright_support.Case):
     def test_leaked_tokens_are_metered(self):
         page, _ = self.end_of(self.serve(), "owned-timeout")
         self.assertEqual(page.locator(".meter dd").all_inner_texts(), ["60", "40"])
+
+    def test_cars_drive_unless_less_motion_is_preferred(self):
+        d = self.serve()
+        for motion in (False, True):
+            page = self.opened(d, "/playground/three-at-two?guess=0", motion=motion)
+            page.evaluate(COUNT_DRIVES)
+            page.get_by_role("button", name="To the end").click()
+            page.wait_for_selector(".prediction.over")
+            page.get_by_role("button", name="Back", exact=True).click()
+            page.wait_for_selector(".car")
+            self.assertEqual(page.evaluate("window.driven > 0"), motion)
 
 
 if __name__ == "__main__":

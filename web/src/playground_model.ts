@@ -118,6 +118,7 @@ function keepAddress(at: Place): void {
 }
 
 function show(seen: Sandbox, at: Place): void {
+  if (place.value?.name !== at.name) return; // another lesson was opened meanwhile
   batch(() => {
     sandbox.value = { kind: "ok", value: seen };
     place.value = { ...at, step: seen.step, byHand: byHandOf(seen) };
@@ -197,8 +198,8 @@ function request(path: string, body?: unknown): Promise<void> {
       if (!(error instanceof Failure) || error.status !== 404) throw error;
     }
     const anew = await make(at);
-    remade.value = true;
     show(await change<Sandbox>("POST", `/v1/playground/${anew.id}/${path}`, body), at);
+    remade.value = true;
   });
 }
 

@@ -172,6 +172,9 @@ Result<> Daemon::listen(const Listen& where, std::vector<std::string> hosts) {
                     .elapsed = [this] { return system_.elapsed_now(); },
                     .processor_time = thread_processor_time,
                     .random = system_.random};
+  api.live = {.look = [this] { return node_->fleet().look(); },
+              .elapsed = [this] { return reactor_.now().time_since_epoch(); },
+              .wall_now = system_.wall_now};
   api_ = std::make_unique<http::Api>(node_->fleet(), std::move(api));
   http::ServerOptions options;
   options.address = where.address;

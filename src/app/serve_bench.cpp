@@ -83,6 +83,9 @@ struct Fleet {
         std::move(shown));
     http::ApiOptions answers;
     answers.default_agent = [] { return std::string(kAgent); };
+    answers.live = {.look = [this] { return fleet->look(); },
+                    .elapsed = [this] { return reactor.now().time_since_epoch(); },
+                    .wall_now = system.wall_now};
     api = std::make_unique<http::Api>(*fleet, std::move(answers));
     http::ServerOptions served;
     served.wall_clock = [] { return std::chrono::system_clock::now(); };

@@ -30,6 +30,18 @@ std::string_view to_string(WaitCause cause) noexcept {
 }
 std::optional<WaitCause> parse_wait_cause(std::string_view name) noexcept { return parse_name(name, kWaitCauses); }
 
+WaitCause cause_of(Hold hold) noexcept {
+  switch (hold) {
+    case Hold::session: return WaitCause::session;
+    case Hold::delay: return WaitCause::delay;
+    case Hold::backoff: return WaitCause::backoff;
+    case Hold::quota: return WaitCause::quota;
+    case Hold::person: return WaitCause::person;
+    case Hold::none: break;
+  }
+  return WaitCause::place;
+}
+
 std::string_view to_string(Shortage::Kind kind) noexcept {
   switch (kind) {
     case Shortage::Kind::checkout: return "checkout";

@@ -46,6 +46,7 @@ inline constexpr std::array kWaitCauses = {
     WaitCause::ending,  WaitCause::leftovers, WaitCause::store,   WaitCause::other};
 [[nodiscard]] std::string_view to_string(WaitCause cause) noexcept;
 [[nodiscard]] std::optional<WaitCause> parse_wait_cause(std::string_view name) noexcept;
+[[nodiscard]] WaitCause cause_of(Hold hold) noexcept;  ///< of a run that is not held: place
 
 /// The resource of this host, or of the fleet, that is short, so that no run begins.
 struct Shortage {

@@ -1,6 +1,7 @@
 #include "engine/engine.hpp"
 
 #include "domain/budget_core.hpp"
+#include "domain/fleet_event.hpp"
 #include "engine/rescue.hpp"
 #include "pool/store_backoff.hpp"
 #include "stint/combinators.hpp"
@@ -97,6 +98,7 @@ Task<Result<>> Engine::run() {
     scope.spawn(watch_lease());
     scope.spawn(tick());
     scope.spawn(watch_orphans());
+    scope.spawn(watch_pool());
     if (parts_.survivors != nullptr) scope.spawn(watch_survivors());
     phase_ = Phase::serving;
     co_await look_at_day();
@@ -134,6 +136,7 @@ Task<Result<>> Engine::reload(AgentRegistry registry, Capacities capacities) {
   }
   registry_ = next;
   wakeup_.notify();
+  co_await announce(std::string(domain::kReloaded), domain::reload_data(next->size()));
   co_return Result<>();
 }
 
@@ -162,6 +165,7 @@ std::string Engine::why_unready() const {
 
 Result<> Engine::resize(std::size_t workers) {
   STINT_CHECK(pool_.resize(workers));
+  pool_scaled_.notify();
   wakeup_.notify();
   return {};
 }
@@ -285,6 +289,25 @@ Task<> Engine::tick() {
   }
 }
 
+// ---- news for the feed ----------------------------------------------------------------------------------------------
+
+Task<> Engine::announce(std::string cause, std::string data) {
+  if (!owner_ || !options_.only.empty()) co_return;
+  const auto told = co_await parts_.store.announce(*owner_, std::move(cause), std::move(data));
+  if (told) changes_.notify("");
+}
+
+/// The autoscaler changes the target by itself: looking at it misses no change.
+Task<> Engine::watch_pool() {
+  std::size_t known = pool_.health().target_size;
+  while (true) {
+    (void)co_await race(next_step(options_.look_every), wait_for(pool_scaled_));
+    const std::size_t target = pool_.health().target_size;
+    if (std::exchange(known, target) == target) continue;
+    co_await announce(std::string(domain::kPoolScaled), domain::scale_data(target));
+  }
+}
+
 // ---- the budget of a day -------------------------------------------------------------------------------------------
 
 Task<> Engine::watch_day() {
@@ -404,6 +427,9 @@ Task<> Engine::carry_out_drain() {
   }
   phase_ = Phase::handing_back;
   changes_.notify_all();
+  if (scope_ != nullptr) {
+    scope_->spawn(announce(std::string(domain::kPoolDraining), domain::drain_data(to_string(phase_))));
+  }
   co_await hand_back();
   const pool::WorkerCounts after = worker_.counts();
   const auto grown = [&](domain::RunState state) {

@@ -161,6 +161,9 @@ class Engine {
   Task<> watch_survivors();
   void report(const domain::Survivors::Ending& ending);
   Task<> prune();
+  Task<> watch_pool();
+  /// Adds an event of this node to the feed. A store that does not answer costs only the event.
+  Task<> announce(std::string cause, std::string data);
   Task<> watch_day();
   Task<> look_at_day();
   // Runs that are owned and not carried (orphans.cpp).
@@ -242,6 +245,7 @@ class Engine {
   std::optional<domain::Shortage> host_shortage_, day_shortage_;
   std::optional<std::int64_t> cost_micros_per_day_;
   Notification day_changed_;  // the budget of a day was changed
+  Notification pool_scaled_;  // a person changed the size of the pool
   Notification wakeup_;       // there may be something to claim, or a worker is free
   Notification drain_asked_;
   Notification rescued_;                  // runs were taken from a node that died

@@ -6,7 +6,7 @@
 #include "domain/limit_entry.hpp"
 #include "engine/engine.hpp"
 #include "events/changes.hpp"
-#include "store/store.hpp"
+#include "store/snapshot.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -102,6 +102,19 @@ struct FleetStatus {
   std::uint64_t notes_left_out = 0;  ///< notes (tools, spans) dropped beyond the bounds, since this daemon began
   BatchCounts batch_runs;
   std::uint64_t settlements_stale = 0;  ///< settlements of this daemon rejected because their fence was stale
+};
+
+/// The whole fleet at one moment, as the first screen of the dashboard shows it. The status and the metrics are parts
+/// of the same look, so that all of them agree.
+struct FleetView : FleetStatus {
+  WallTime as_of{};    ///< of everything that the store knows
+  std::string cursor;  ///< of the feed: what follows it has happened since
+  store::QueueSplit queue;
+  std::vector<store::WaitGroup> parked;
+  std::vector<RunView> running, needs, failures;  ///< bounded; `needs` waits for a person
+  std::uint64_t needs_total = 0;
+  std::vector<store::NodeState> nodes;
+  std::optional<Duration> drain_in;  ///< at the rate of the last minutes; none: unknown
 };
 
 /// What a cancel ended, proven.

@@ -26,17 +26,6 @@ Error no_such_run(const std::string& id) {
   return {Errc::invalid, "there is no run '" + agent::excerpt(id) + "'. `stint ls` lists them"};
 }
 
-/// Counts runs queued in an agent's variants for the agent.
-void join_variants(std::vector<store::QueueState>& queues) {
-  std::map<std::string, std::uint64_t> in_variants;
-  std::erase_if(queues, [&](const store::QueueState& each) {
-    const bool variant = project::agent_of(each.agent) != each.agent;
-    if (variant) in_variants[std::string(project::agent_of(each.agent))] += each.queued;
-    return variant;
-  });
-  for (store::QueueState& each : queues) each.queued += in_variants[each.agent];
-}
-
 Error sent_away(const std::string& run) {
   return Error(Errc::unavailable, Retry::safe,
                "this daemon is shutting down; run '" + run + "' goes on in another daemon, or after a restart")
@@ -263,15 +252,16 @@ Task<Result<std::vector<AgentView>>> LocalFleet::agents() {
   co_return views;
 }
 
-Task<Result<std::vector<LimitView>>> LocalFleet::limits() { return list_limits(Detail::entries); }
+Task<Result<std::vector<LimitView>>> LocalFleet::limits() {
+  STINT_CO_TRY(std::vector<store::LimitState> counted, co_await parts_.store.limits(store::kLimitListMax));
+  co_return co_await list_limits(Detail::entries, std::move(counted));
+}
 
-Task<Result<std::vector<LimitView>>> LocalFleet::list_limits(Detail detail) {
+Task<Result<std::vector<LimitView>>> LocalFleet::list_limits(Detail detail, std::vector<store::LimitState> counted) {
   std::vector<LimitView> views;
   if (options_.host_limits) {
     STINT_CO_TRY(views, co_await options_.host_limits());
   }
-  const std::uint32_t listed = detail == Detail::entries ? store::kLimitListMax : 0;
-  STINT_CO_TRY(std::vector<store::LimitState> counted, co_await parts_.store.limits(listed));
   for (store::LimitState& state : counted) {
     const auto known = std::ranges::find(views, state.name, &LimitView::name);
     const bool is_new = known == views.end();
@@ -332,31 +322,6 @@ Task<Result<>> LocalFleet::resize_limit(std::string name, std::uint32_t capacity
   co_return Result<>();
 }
 
-Task<Result<FleetStatus>> LocalFleet::status() {
-  FleetStatus status;
-  status.version = options_.version;
-  status.store = options_.store;
-  status.queue_capacity = options_.queue_max;
-  status.cost_micros_per_day = cost_per_day();
-  if (parts_.engine != nullptr) {
-    status.phase = parts_.engine->phase();
-    STINT_CO_TRY(status.pool, co_await health());
-    status.queue_capacity = status.pool->queue_capacity;
-    status.shortage = parts_.engine->shortage();
-    status.notes_left_out = parts_.engine->worker().counts().notes_left_out;
-    status.settlements_stale = parts_.engine->worker().counts().stale;
-    status.batch_runs = batch_counts_;
-  }
-  STINT_CO_TRY(status.stats, co_await parts_.store.stats());
-  STINT_CO_TRY(status.limits, co_await list_limits(Detail::summary));
-  std::vector<std::string> heads;
-  heads.emplace_back(store::kToday);
-  STINT_CO_TRY(const auto sums, co_await parts_.store.used(std::move(heads)));
-  status.cost_micros_today = std::max<std::int64_t>(0, sums.front().used.cost_micros);
-  status.tokens_today = std::max<std::int64_t>(0, sums.front().used.tokens);
-  co_return status;
-}
-
 std::optional<std::int64_t> LocalFleet::cost_per_day() const {
   return parts_.engine == nullptr ? options_.cost_micros_per_day : parts_.engine->cost_per_day();
 }
@@ -370,23 +335,8 @@ std::string LocalFleet::why_unready() const {
 /// Queue numbers come from the store, which owns the queue.
 Task<Result<FleetHealth>> LocalFleet::health() {
   if (parts_.engine == nullptr) co_return fail(Errc::unavailable, std::string(kNoDaemon));
-  FleetHealth health;
-  static_cast<PoolHealth&>(health) = parts_.engine->health();
-  STINT_CO_TRY(health.queues, co_await parts_.store.queues());
-  join_variants(health.queues);
-  std::erase_if(health.queues, [this](const store::QueueState& each) {  // agents that no longer exist
-    const auto found = parts_.registry().find(each.agent);
-    return each.queued == 0 && (found == parts_.registry().end() || found->second.gone);
-  });
-  health.queue_size = health.queue_capacity = 0;
-  for (const store::QueueState& each : health.queues) {
-    health.queue_size += each.queued;
-    health.queue_capacity += each.queued_max;
-    const auto bound = static_cast<double>(std::max<std::uint64_t>(1, each.queued_max));
-    health.queue_fullness = std::max(health.queue_fullness, static_cast<double>(each.queued) / bound);
-  }
-  health.draining = parts_.engine->is_draining();
-  co_return health;
+  STINT_CO_TRY(std::vector<store::QueueState> queues, co_await parts_.store.queues());
+  co_return health_with(std::move(queues));
 }
 
 Task<Result<FleetHealth>> LocalFleet::scale(ScaleRequest scale) {

@@ -35,6 +35,7 @@ class LocalFleet final : public Fleet {
     /// False: the host has no limit with that name.
     std::function<Task<Result<bool>>(std::string name, std::uint32_t capacity)> resize_host_limit;
   };
+  static constexpr std::uint32_t kListTextMax = 8 << 10;  // bounds the texts of a page of 1,000 runs to 16 MiB
   LocalFleet(Parts parts, Options options) : parts_(std::move(parts)), options_(std::move(options)) {}
 
   Task<Result<std::vector<Result<Submitted>>>> submit(std::vector<Submission> submissions) override;
@@ -62,6 +63,8 @@ class LocalFleet final : public Fleet {
   Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
   Task<Result<std::uint64_t>> resume(std::string limit) override;
   Task<Result<FleetStatus>> status() override;
+  /// The fleet at one moment, with the entries of limits.
+  Task<Result<engine::FleetView>> look() { return look(Detail::entries); }
   Task<Result<FleetHealth>> health() override;
   [[nodiscard]] Phase phase() const override;
   [[nodiscard]] std::string why_unready() const override;
@@ -97,7 +100,10 @@ class LocalFleet final : public Fleet {
   Task<Result<>> check_same_key(const Submission& submission, const std::string& id);
   Result<Submitted> conclude(Result<store::Accepted> accepted);
   enum class Detail : std::uint8_t { summary, entries };
-  Task<Result<std::vector<LimitView>>> list_limits(Detail detail);
+  Task<Result<engine::FleetView>> look(Detail detail);
+  /// `counted`: the limits that the store counts. Adds those of this host and of this process.
+  Task<Result<std::vector<LimitView>>> list_limits(Detail detail, std::vector<store::LimitState> counted);
+  [[nodiscard]] FleetHealth health_with(std::vector<store::QueueState> queues) const;
   Task<Result<>> add_variants(store::Filter& filter);
   Task<Result<engine::Total>> count(store::Filter filter);
   Task<Result<Submitted>> retry_as(std::string id, std::string as);

@@ -68,13 +68,16 @@ Task<Result<>> LocalFleet::make_known(const std::string& limit) {
 Task<Result<>> LocalFleet::pause(std::string limit, std::optional<Duration> length) {
   if (!limit.empty()) {
     STINT_CO_CHECK(co_await make_known(limit));
-    co_return co_await parts_.store.pause(std::move(limit), length);
+    STINT_CO_CHECK(co_await parts_.store.pause(std::move(limit), length));
+    tell("");
+    co_return Result<>();
   }
   std::vector<std::string> names;  // a reload may replace the registry between two awaits
   for (const auto& [name, spec] : parts_.registry()) names.push_back(name);
   for (const std::string& name : names) {
     STINT_CO_CHECK(co_await parts_.store.pause(domain::agent_limit(name), length));
   }
+  tell("");
   co_return Result<>();
 }
 

@@ -8,8 +8,6 @@
 namespace stint::fleet {
 namespace {
 
-constexpr std::uint32_t kListTextMax = 8 << 10;  // bounds the texts of a page of 1,000 runs to 16 MiB
-
 Result<store::RunNumber> read_cursor(const std::string& text) {
   store::RunNumber number;
   if (text.empty()) return number;

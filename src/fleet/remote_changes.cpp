@@ -48,7 +48,11 @@ Task<bool> RemoteChanges::open() {
   ask.headers.emplace_back("Accept", "text/event-stream");
   if (!reader_.last_id().empty()) ask.headers.emplace_back("Last-Event-ID", reader_.last_id());
   auto opened = co_await with_deadline(Deadline::after(now, kOpenMax), client_.open(std::move(ask)));
-  if (!opened || opened->head().status != kFound) co_return false;
+  if (!opened) co_return false;
+  if (opened->head().status != kFound) {
+    reader_ = {};  // the place to resume at may be the reason: events after it were deleted
+    co_return false;
+  }
   stream_.emplace(std::move(*opened));
   reader_.begin_anew();
   received_at_ = executor_.now();

@@ -26,6 +26,19 @@ std::string_view given_twice(const Request& request) {
 }  // namespace
 
 /// Not a coroutine: saves a frame per waiting request.
+Api::Api(fleet::Fleet& fleet, ApiOptions options)
+    : fleet_(fleet),
+      options_(std::move(options)),
+      fleet_answer_({.make = [this] { return describe_fleet(); }, .elapsed = options_.live.elapsed}),
+      tail_(fleet, options_.live.elapsed) {}
+
+/// A client that has changed something never reads a fleet from before its change.
+Task<Response> Api::act_and_tell(Task<Response> work) {
+  Response response = co_await std::move(work);
+  fleet_answer_.changed();
+  co_return response;
+}
+
 Task<Response> Api::answer(const Request& request, Exchange& exchange) {
   if (const auto encoding = request.header("Content-Encoding"); encoding && *encoding != "identity") {
     return at_once(problem_response(
@@ -45,8 +58,10 @@ Task<Response> Api::answer(const Request& request, Exchange& exchange) {
     if (const Result<> known = found.route->check_known(request); !known) return at_once(problem(known.error()));
     Call call{request, exchange, std::string(found.id), {}};
     if (options_.run_of_token && request.bearer()) call.caller = options_.run_of_token(*request.bearer());
-    if (!call.caller.empty()) return answer_run(*found.route, std::move(call));
-    return (this->*found.route->handler)(std::move(call));
+    const bool reads = found.route->method == "GET";
+    Task<Response> work = call.caller.empty() ? (this->*found.route->handler)(std::move(call))
+                                              : answer_run(*found.route, std::move(call));
+    return reads ? std::move(work) : act_and_tell(std::move(work));
   }
   if (found.allowed.empty()) {
     return at_once(problem_response(404, fmt::format("there is nothing at {}; /openapi.json lists the paths",

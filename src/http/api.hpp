@@ -4,8 +4,10 @@
 
 #include "engine/views.hpp"
 #include "fleet/fleet.hpp"
+#include "http/feed_tail.hpp"
 #include "http/handler.hpp"
 #include "http/server.hpp"
+#include "http/shared_answer.hpp"
 #include "playground/sandboxes.hpp"
 #include "stint/offload.hpp"
 
@@ -26,6 +28,13 @@ struct PlaygroundOptions {
   std::function<std::uint64_t()> random{};  ///< for ids
 };
 
+/// What the dashboard needs: the fleet at one moment, and clocks.
+struct LiveOptions {
+  std::function<Task<Result<engine::FleetView>>()> look{};
+  std::function<Duration()> elapsed{};  ///< only goes forward
+  std::function<WallTime()> wall_now{};
+};
+
 struct ApiOptions {
   std::function<std::string()> default_agent;  ///< for the short form, /api/agent/run
   /// The run that a caller belongs to, by its token; empty: a person. What it submits becomes a child of that run. It
@@ -33,11 +42,12 @@ struct ApiOptions {
   std::function<std::string(std::string_view token)> run_of_token;
   std::function<const ServerStats*()> server;  ///< for the metrics
   PlaygroundOptions playground{};
+  LiveOptions live{};
 };
 
 class Api final : public Handler {
  public:
-  Api(fleet::Fleet& fleet, ApiOptions options) : fleet_(fleet), options_(std::move(options)) {}
+  Api(fleet::Fleet& fleet, ApiOptions options);
 
   [[nodiscard]] Task<Response> answer(const Request& request, Exchange& exchange) override;
   /// Probes and the files of the dashboard need no token: they reveal only that a daemon is there.
@@ -75,6 +85,7 @@ class Api final : public Handler {
   Task<Response> scale(Call call);
   Task<Response> drain(Call call);
   Task<Response> status(Call call);
+  Task<Response> fleet(Call call);
   Task<Response> health(Call call);
   Task<Response> ready(Call call);
   Task<Response> metrics(Call call);
@@ -102,11 +113,16 @@ class Api final : public Handler {
   Task<bool> send_output(class EventStream& events, const std::string& id, bool ended, std::uint64_t& from);
   Task<> stream_run(class EventStream& events, std::string id, std::int64_t after,
                     std::optional<std::uint64_t> printed);
-  Task<> notify_all(class EventStream& events, store::FeedPage page, std::uint64_t seen);
+  Task<> stream_all(class EventStream& events, std::string cursor);
+  Task<Result<std::string>> send_rest(class EventStream& events, std::string cursor);
+  Task<Result<std::string>> describe_fleet();
+  Task<Response> act_and_tell(Task<Response> work);
 
   fleet::Fleet& fleet_;
   ApiOptions options_;
   playground::Sandboxes sandboxes_;
+  SharedAnswer fleet_answer_;
+  FeedTail tail_;
 };
 
 /// The OpenAPI document.

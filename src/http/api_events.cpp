@@ -10,8 +10,16 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t kStreamPage = 200;
 constexpr std::string_view kLastEventId = "Last-Event-ID";
-constexpr std::size_t kCursorBytesMax = 128;  // longer than any store's cursor
-constexpr Duration kFollow = 1s;              // how often a stream polls for events of other processes
+constexpr std::size_t kCursorBytesMax = 2048;  // longer than any store's cursor
+constexpr Duration kBeatEvery = 1s;            // a client that hears nothing for 3 s is disconnected
+
+Response pruned(std::string_view cursor) {
+  return problem_response(410,
+                          fmt::format("events after cursor '{}' were deleted: read the fleet again (/v1/fleet) and "
+                                      "go on from its cursor, or start without one",
+                                      shown(cursor)));
+}
+constexpr Duration kFollow = 1s;  // how often a stream polls for events of other processes
 
 }  // namespace
 
@@ -110,35 +118,62 @@ Task<Response> Api::all_events(Call call) {
   if (call.wants_stream()) {
     if (call.exchange.reserved()) co_return no_place();
     if (cursor.empty() && !call.request.parameter("after")) cursor = store::kFeedNow;
-    const std::uint64_t seen = co_await fleet_.changed("", 0, Duration::zero());
-    auto first = co_await fleet_.feed(std::move(cursor), kStreamPage);  // checks the cursor before the stream begins
+    auto first = co_await fleet_.feed(cursor, 1);  // checks the cursor before the stream begins
     if (!first) co_return problem(first.error());
+    if (first->pruned) co_return pruned(cursor);
+    if (cursor == store::kFeedNow) cursor = first->cursor;
     EventStream events(call.exchange);
-    co_return co_await events.run(notify_all(events, std::move(*first), seen));
+    co_return co_await events.run(stream_all(events, std::move(cursor)));
   }
-  const auto page = co_await fleet_.feed(std::move(cursor), *most);
-  co_return page ? json_response(wire::to_json(page->events, page->cursor)) : problem(page.error());
+  const auto page = co_await fleet_.feed(cursor, *most);
+  if (!page) co_return problem(page.error());
+  co_return page->pruned ? pruned(cursor) : json_response(wire::to_json(page->events, page->cursor));
 }
 
-Task<> Api::notify_all(EventStream& events, store::FeedPage page, std::uint64_t seen) {
-  bool last = false;
+/// Sends what follows the cursor in the store. Returns the new cursor. Fails if the stream must end: the client is
+/// gone, the store does not answer, or events are missing; a client that comes again gets the reason.
+Task<Result<std::string>> Api::send_rest(EventStream& events, std::string cursor) {
   while (true) {
-    for (const store::Event& event : page.events) {
-      Event out;
-      out.id = event.cursor;
-      out.name = event.cause;
-      out.data = wire::to_json(event);
-      const auto sent = co_await events.send(out);
-      if (!sent) co_return;
+    STINT_CO_TRY(const store::FeedPage page, co_await fleet_.feed(cursor, kStreamPage));
+    if (page.pruned) co_return fail(Errc::closed, "events are missing");
+    if (page.events.empty()) co_return cursor;
+    std::string text;
+    for (const store::Event& event : page.events) text += FeedTail::encode(event);
+    STINT_CO_CHECK(co_await events.send_text(std::move(text)));
+    cursor = page.cursor;
+    if (page.events.size() < kStreamPage) co_return cursor;
+  }
+}
+
+Task<> Api::stream_all(EventStream& events, std::string cursor) {
+  Duration sent_at = options_.live.elapsed();
+  std::optional<std::uint64_t> looked;  // the version of the tail at which this stream has read the store itself
+  for (bool last = false;;) {
+    const std::uint64_t version = tail_.version();
+    const std::string before = cursor;
+    if (tail_.has(cursor)) {
+      while (const auto piece = tail_.after(cursor)) {
+        cursor = piece->cursor;
+        const auto sent = co_await events.send_text(piece->text);
+        if (!sent) co_return;
+      }
+    } else if (last || looked != version) {
+      looked = version;
+      auto rest = co_await send_rest(events, cursor);
+      if (!rest) co_return;
+      cursor = std::move(*rest);
     }
-    if (page.events.empty()) {
-      if (last) co_return;
-      seen = co_await fleet_.changed("", seen, kFollow);
-    }
+    if (last) co_return;
+    if (cursor != before) sent_at = options_.live.elapsed();
+    const auto waited =
+        co_await tail_.wait(version, kBeatEvery - std::min(kBeatEvery, options_.live.elapsed() - sent_at));
+    if (!waited) co_return;
     last = has_stopped();
-    auto next = co_await fleet_.feed(page.cursor, kStreamPage);
-    if (!next) co_return;
-    page = std::move(*next);
+    if (options_.live.elapsed() - sent_at < kBeatEvery) continue;
+    const auto sent =
+        co_await events.send({.name = "beat", .data = wire::beat_to_json(options_.live.wall_now(), cursor)});
+    if (!sent) co_return;
+    sent_at = options_.live.elapsed();
   }
 }
 

@@ -77,6 +77,17 @@ Task<Response> Api::status(Call) {
   co_return status ? json_response(wire::to_json(*status)) : problem(status.error());
 }
 
+Task<Result<std::string>> Api::describe_fleet() {
+  STINT_CO_TRY(const engine::FleetView view, co_await options_.live.look());
+  co_return wire::to_json(view);
+}
+
+Task<Response> Api::fleet(Call) {
+  if (!options_.live.look) co_return problem(Error(Errc::unavailable, "this server has no fleet to look at"));
+  const auto text = co_await fleet_answer_.get();
+  co_return text ? json_response(std::string(**text)) : problem(text.error());
+}
+
 Task<Response> Api::health(Call) {
   Response response;
   response.content_type = kText;

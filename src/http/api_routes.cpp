@@ -36,6 +36,7 @@ const std::vector<Api::Route>& Api::table() {
       {"PUT", "/v1/pool", &Api::scale, kNever, kMembers},
       {"POST", "/v1/pool/drain", &Api::drain, kNever, kMembers},
       {"GET", "/v1/status", &Api::status},
+      {"GET", "/v1/fleet", &Api::fleet},
       {"GET", "/v1/playground", &Api::list_presets},
       {"POST", "/v1/playground", &Api::open_sandbox, kNever, kMembers},
       {"GET", "/v1/playground/{sandbox}", &Api::show_sandbox},

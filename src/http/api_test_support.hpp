@@ -16,7 +16,7 @@
 namespace stint::http {
 
 /// Fails every call, and records the run or limit it was called with.
-class NoFleet final : public fleet::Fleet {
+class NoFleet : public fleet::Fleet {
  public:
   std::string asked;
   bool empty = false;  ///< it answers: it has no agents and no limits, and refuses runs and names as invalid

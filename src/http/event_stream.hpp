@@ -25,6 +25,8 @@ class EventStream {
   [[nodiscard]] Task<Response> run(Task<> body);
   /// `Errc::closed` when the client is gone.
   [[nodiscard]] Task<Result<>> send(const Event& event);
+  /// Events that are encoded already.
+  [[nodiscard]] Task<Result<>> send_text(std::string events) { return exchange_.send(std::move(events)); }
   /// How long the client should wait before it reconnects.
   [[nodiscard]] Task<Result<>> send_retry(Duration after);
 

@@ -19,10 +19,12 @@ bool EventReader::feed(std::string_view bytes) {
 
 bool EventReader::end_line() {
   if (line_.ends_with('\r')) line_.pop_back();
-  const bool whole = line_.empty() && has_data_;
+  const bool whole = line_.empty() && has_data_ && !is_beat_;
   if (line_.empty()) {
     last_id_ = id_;
-    has_data_ = false;
+    has_data_ = is_beat_ = false;
+  } else if (line_ == "event: beat") {
+    is_beat_ = true;
   } else if (line_.starts_with("id:")) {
     id_ = line_.substr(line_.starts_with("id: ") ? 4 : 3);
   } else if (line_.starts_with("data:")) {
@@ -35,7 +37,7 @@ bool EventReader::end_line() {
 void EventReader::begin_anew() {
   line_.clear();
   id_ = last_id_;
-  has_data_ = false;
+  has_data_ = is_beat_ = false;
 }
 
 }  // namespace stint::net

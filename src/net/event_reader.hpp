@@ -12,7 +12,7 @@ class EventReader {
  public:
   static constexpr std::size_t kLineKeptMax = 1024;  ///< of a line; further bytes are ignored
 
-  /// True: an event is complete. A comment is not an event.
+  /// True: an event is complete. A comment is not an event, nor is a `beat`, by which a server shows that it is there.
   [[nodiscard]] bool feed(std::string_view bytes);
   /// The value for `Last-Event-ID`: the id of the last complete event that had one.
   [[nodiscard]] const std::string& last_id() const noexcept { return last_id_; }
@@ -24,7 +24,7 @@ class EventReader {
 
   std::string line_;
   std::string id_, last_id_;
-  bool has_data_ = false;
+  bool has_data_ = false, is_beat_ = false;
 };
 
 }  // namespace stint::net

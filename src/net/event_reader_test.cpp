@@ -46,5 +46,13 @@ TEST(EventReader, an_endless_line_needs_no_memory) {
   EXPECT_EQ(reader.last_id(), "5");
 }
 
+TEST(EventReader, a_beat_is_no_event_and_changes_no_id) {
+  EventReader reader;
+  EXPECT_TRUE(reader.feed("id: 7\nevent: claimed\ndata: {}\n\n"));
+  EXPECT_FALSE(reader.feed("event: beat\ndata: {}\n\n"));
+  EXPECT_EQ(reader.last_id(), "7");
+  EXPECT_TRUE(reader.feed("data: {}\n\n")) << "the next one is";
+}
+
 }  // namespace
 }  // namespace stint::net

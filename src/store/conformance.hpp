@@ -5,7 +5,7 @@
 
 #include "domain/run_id.hpp"
 #include "os/blocking_run.hpp"
-#include "store/store.hpp"
+#include "store/snapshot.hpp"
 
 #include <gtest/gtest.h>
 
@@ -192,6 +192,18 @@ class ClockTest : public StoreTest {
   std::string begun();
 
   NodeNumber node_{};
+};
+
+/// The tests of the suite about snapshots and the feed after them.
+class SnapshotTest : public StoreTest {
+ protected:
+  Snapshot snapshot() { return get(store().snapshot(kLimitListMax, 0)); }
+  /// All events after the cursor, in small pages.
+  std::vector<Event> after(const std::string& cursor);
+  /// The cause and the data of each event of the fleet after the cursor.
+  std::vector<std::string> fleet_news(const std::string& cursor);
+  /// Counted one run at a time.
+  std::map<domain::RunState, std::uint64_t> naive_counts();
 };
 
 inline std::function<void(Settlement&)> using_up(std::int64_t tokens, std::int64_t cost_micros = 0) {

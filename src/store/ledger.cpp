@@ -8,6 +8,7 @@
 // 5. Times are the store's, except deadlines; only returned values are converted to wall time (ledger_time.cpp).
 #include "store/ledger.hpp"
 
+#include "domain/fleet_event.hpp"
 #include "store/errors.hpp"
 #include "store/moments.hpp"
 
@@ -95,8 +96,24 @@ Result<> Ledger::stop(RunRow& row, Stop stop) {
   return save(row, std::string(running ? "cancel_asked" : to_string(stop)));
 }
 
+/// A node that carries only its own run comes and goes with each `stint run`: the feed does not announce it.
 Result<NodeNumber> Ledger::enrol(const std::string& label, NodeKind kind) {
-  return rows_.add_node(label, kind, beat_time());
+  STINT_TRY(const NodeNumber number, rows_.add_node(label, kind, beat_time()));
+  if (kind == NodeKind::any) STINT_CHECK(add_fleet_event(domain::kNodeJoined, domain::node_data(label), number));
+  return number;
+}
+
+Result<> Ledger::add_fleet_event(std::string_view cause, std::string data, std::optional<NodeNumber> node) {
+  EventRow event;
+  event.cause = cause;
+  event.data = std::move(data);
+  event.node = node;
+  event.at = now();
+  return rows_.add_event(std::move(event));
+}
+
+Result<> Ledger::announce(NodeNumber node, std::string cause, std::string data) {
+  return add_fleet_event(cause, std::move(data), node);
 }
 
 Result<Beat> Ledger::beat(NodeNumber node) {
@@ -118,7 +135,9 @@ Result<> Ledger::drain(NodeNumber node) {
   if (!row || row->state != NodeRow::State::live) return {};
   NodeRow draining = *row;
   draining.state = NodeRow::State::draining;
-  return rows_.put(draining);
+  STINT_CHECK(rows_.put(draining));
+  if (row->kind != NodeKind::any) return {};
+  return add_fleet_event(domain::kPoolDraining, domain::drain_data("finishing"), node);
 }
 
 Result<> Ledger::leave(NodeNumber node) {
@@ -128,7 +147,9 @@ Result<> Ledger::leave(NodeNumber node) {
   if (!runs.empty()) return fail(Errc::conflict, "the node still owns runs");
   NodeRow dead = *row;
   dead.state = NodeRow::State::dead;
-  return rows_.put(dead);
+  STINT_CHECK(rows_.put(dead));
+  if (row->kind != NodeKind::any) return {};
+  return add_fleet_event(domain::kNodeLeft, domain::node_data(row->label), node);
 }
 
 Result<std::vector<std::pair<std::string, RunState>>> Ledger::cancel(const std::string& id) {
@@ -205,6 +226,7 @@ Result<Ticked> Ledger::tick() {
     }
     node.state = NodeRow::State::dead;
     STINT_CHECK(rows_.put(node));
+    STINT_CHECK(add_fleet_event(domain::kNodeDead, domain::node_data(node.label, runs.size()), node.number));
     ticked.dead.push_back(node.number);
     ticked.lost += runs.size();
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "store/rows.hpp"
+#include "store/snapshot.hpp"
 
 #include <set>
 
@@ -28,6 +29,7 @@ class Ledger {
   Result<> drain(NodeNumber node);
   Result<> leave(NodeNumber node);
   Result<std::vector<NodeState>> nodes() { return rows_.node_states(beat_time()); }
+  Result<> announce(NodeNumber node, std::string cause, std::string data);
 
   /// Moves the texts out of `fresh`; settle() does the same with the settlement.
   Result<Accepted> enqueue(NewRun&& fresh);
@@ -61,6 +63,7 @@ class Ledger {
   Result<Ticked> tick();
   /// `place`: of a ready run, in the queue of its agent.
   Result<std::vector<Why>> why(const std::string& id, std::optional<std::int64_t> place);
+  Result<Snapshot> snapshot(std::uint32_t listed, std::uint32_t text_bytes_max);
   Result<std::uint64_t> prune(Duration older_than, std::uint32_t most);
   /// True if no process has completed a prune within `every`.
   Result<bool> is_prune_due(Duration every);
@@ -103,6 +106,8 @@ class Ledger {
   Result<std::optional<RunRow>> find_owned(NodeNumber node, AttemptKey attempt);
   /// Writes the row and the event of its change. `owner`: the previous owner.
   Result<> save(RunRow& row, std::string cause, std::optional<NodeNumber> owner = {}, std::string data = {});
+  Result<> add_fleet_event(std::string_view cause, std::string data, std::optional<NodeNumber> node = {});
+  Result<std::vector<AgentLine>> lines(const std::vector<Tally::Line>& tallied);
   Result<> promote(const std::string& session);
   Result<> wake(RunRow& row, std::string cause);
   Result<> stop(RunRow& row, domain::Stop stop);

@@ -1,4 +1,6 @@
 // Members of Ledger: define agents; size, pause and resume limits.
+#include "domain/fleet_event.hpp"
+#include "store/column_codec.hpp"
 #include "store/ledger.hpp"
 #include "store/moments.hpp"
 
@@ -7,10 +9,6 @@
 
 namespace stint::store {
 namespace {
-
-std::string json_of_resize(const std::string& limit, std::optional<std::uint32_t> capacity) {
-  return "{\"limit\":\"" + limit + "\",\"capacity\":" + (capacity ? std::to_string(*capacity) : "null") + "}";
-}
 
 void extend_pause(LimitRow& limit, std::optional<WallTime> until) {
   const bool for_good = limit.paused && !limit.paused_until;
@@ -57,11 +55,7 @@ Result<> Ledger::resize(LimitRow& limit, std::optional<std::uint32_t> capacity) 
   const bool changed = std::exchange(limit.capacity, capacity) != capacity;
   STINT_CHECK(rows_.put(limit));
   if (!changed) return {};
-  EventRow event;
-  event.cause = "resized";
-  event.data = json_of_resize(limit.name, capacity);
-  event.at = now();
-  return rows_.add_event(std::move(event));
+  return add_fleet_event(domain::kLimitResized, domain::limit_data(limit.name, capacity));
 }
 
 Result<> Ledger::configure(const std::map<std::string, std::uint32_t>& capacities,
@@ -96,20 +90,29 @@ Result<> Ledger::pause(const std::string& name, std::optional<Duration> length) 
 
 Result<> Ledger::pause(const std::string& name, std::optional<Duration> length, bool probed) {
   STINT_TRY(LimitRow limit, rows_.limit(name));
+  const bool was_paused = is_paused(limit, now());
+  const std::optional<WallTime> before = limit.paused_until;
   extend_pause(limit, length ? std::optional(later(now(), *length)) : std::nullopt);
   if (probed) limit.ramp = 1;
   STINT_CHECK(rows_.put(limit));
-  return note_pauses(limit.number);
+  STINT_CHECK(note_pauses(limit.number));
+  if (was_paused && limit.paused_until == before) return {};
+  const auto left = limit.paused_until ? std::optional(to_ms(*limit.paused_until - now())) : std::nullopt;
+  return add_fleet_event(domain::kLimitPaused, domain::pause_data(name, left));
 }
 
 Result<std::uint64_t> Ledger::resume(const std::string& name) {
   STINT_TRY(std::vector<RunRow> parked, rows_.parked_on(name));
   for (RunRow& row : parked) STINT_CHECK(wake(row, "limit_resumed"));
   STINT_TRY(LimitRow limit, rows_.limit(name));
+  const bool was_paused = is_paused(limit, now());
   limit.paused = false;
   limit.paused_until.reset();
   STINT_CHECK(rows_.put(limit));
   STINT_CHECK(note_pauses(limit.number));
+  if (was_paused || !parked.empty()) {
+    STINT_CHECK(add_fleet_event(domain::kLimitResumed, domain::resume_data(name, parked.size())));
+  }
   return parked.size();
 }
 

@@ -13,18 +13,6 @@ using domain::WaitCause;
 
 constexpr std::size_t kNoBound = std::numeric_limits<std::size_t>::max();
 
-WaitCause cause_of(Hold hold) {
-  switch (hold) {
-    case Hold::session: return WaitCause::session;
-    case Hold::delay: return WaitCause::delay;
-    case Hold::backoff: return WaitCause::backoff;
-    case Hold::quota: return WaitCause::quota;
-    case Hold::person: return WaitCause::person;
-    case Hold::none: break;
-  }
-  return WaitCause::place;
-}
-
 }  // namespace
 
 Result<std::vector<LimitHolder>> Ledger::holders(LimitNumber limit, std::uint32_t most) {
@@ -49,6 +37,11 @@ Result<std::vector<LimitState>> Ledger::limits(std::uint32_t listed) {
       state.paused_for = *limit.paused_until - now();
     }
     state.ramp = limit.ramp;
+    if (limit.turn_of && limit.turn_until > now()) {
+      STINT_TRY(const std::optional<AgentRow> served, rows_.agent(*limit.turn_of));
+      STINT_TRY(const bool needed, rows_.has_ready(*limit.turn_of));
+      if (served && needed) state.turn_of = served->entry.name;
+    }
     STINT_TRY(state.waiting, rows_.count_waiters(limit.number, std::nullopt, kNoBound));
     if (listed == 0) continue;
     STINT_TRY(state.holders, holders(limit.number, listed));
@@ -61,7 +54,7 @@ Result<std::vector<LimitState>> Ledger::limits(std::uint32_t listed) {
 Result<Why> Ledger::why_held(const RunRow& row) {
   const Run& run = row.run;
   Why why;
-  why.cause = cause_of(run.hold);
+  why.cause = domain::cause_of(run.hold);
   why.limit = row.parked_on;
   why.until = clock_.shown(run.not_before);
   if (run.hold != Hold::session) return why;

@@ -136,6 +136,8 @@ Result<FeedPage> MemoryRows::feed(const std::string& cursor, std::uint32_t most)
   if (after > last_event_) return fail(cursor_ahead(cursor));
   FeedPage page;
   page.cursor = std::to_string(after);
+  page.pruned = !cursor.empty() && after < pruned_event_;
+  if (page.pruned) return page;
   for (auto at = events_.upper_bound(after); at != events_.end() && page.events.size() < most; ++at) {
     page.events.push_back(event_of(at->second));
     page.events.back().cursor = page.cursor = std::to_string(at->first);
@@ -186,7 +188,7 @@ Stats MemoryRows::stats() const {
   return stats;
 }
 
-std::vector<QueueState> MemoryRows::queues() const {
+Result<std::vector<QueueState>> MemoryRows::queues() {
   std::vector<QueueState> found;
   for (const auto& [name, number] : agent_names_) {
     const auto queued = queued_.find(number);

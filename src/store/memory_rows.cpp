@@ -512,7 +512,7 @@ Result<std::vector<RunNumber>> MemoryRows::finished_before(WallTime time, std::s
 Result<> MemoryRows::forget(RunNumber run) {
   const Entry& entry = runs_.at(run);
   take_out(entry.row);
-  for (const std::int64_t event : entry.events) events_.erase(event);
+  for (const std::int64_t event : entry.events) forget_event(event);
   for (const FamilyNumber number : entry.families) {
     Family& family = families_.at(number);
     if (--family.runs > 0) continue;

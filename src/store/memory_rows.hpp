@@ -90,6 +90,13 @@ class MemoryRows final : public Rows {
   Result<std::optional<WallTime>> pruned_at() override { return pruned_at_; }
   Result<> put_pruned_at(WallTime at) override;
 
+  Result<Tally> tally() override;
+  Result<LastEnds> last_ends(WallTime since, std::size_t most) override;
+  Result<std::vector<RunRow>> listed(Listed which, std::size_t most, std::uint32_t text_bytes_max) override;
+  Result<std::vector<QueueState>> queues() override;
+  Result<std::int64_t> last_event() override { return last_event_; }
+  Result<> forget_fleet_events(WallTime before) override;
+
   // Queries of the store; they include input and result if asked.
   Result<std::optional<RunRow>> find(const std::string& id_or_prefix);
   [[nodiscard]] std::vector<RunRow> list(const Filter& filter) const;
@@ -102,7 +109,6 @@ class MemoryRows final : public Rows {
   /// From 1; none if the run is not ready.
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   [[nodiscard]] Stats stats() const;
-  [[nodiscard]] std::vector<QueueState> queues() const;
   [[nodiscard]] std::vector<Spent> spent(WallTime since) const;
   /// The record contains events, families and output; the row contains the rest.
   [[nodiscard]] std::vector<std::pair<RunRow, RunRecord>> dump(RunNumber after, std::uint32_t most) const;
@@ -154,6 +160,8 @@ class MemoryRows final : public Rows {
   [[nodiscard]] std::optional<std::uint32_t> weight_in(SetNumber set, LimitNumber limit) const;
   [[nodiscard]] LimitMember member_of(const LimitRow& limit, std::uint32_t weight) const;
   [[nodiscard]] Event event_of(const EventRow& row) const;
+  void forget_event(std::int64_t number);
+  [[nodiscard]] WallTime waits_since(const Entry& entry) const;
   /// The entries of the index from `key` on while the key matches, in order.
   template <class Key>
   [[nodiscard]] std::vector<RunRow> rows_with(const Index<Key>& index, const Key& key) const;
@@ -189,7 +197,7 @@ class MemoryRows final : public Rows {
   Index<AwakeTime> budgets_;  // excludes ready runs
   Index<std::pair<AgentNumber, AwakeTime>> ready_budgets_;
 
-  std::int64_t last_event_ = 0;
+  std::int64_t last_event_ = 0, pruned_event_ = 0;  // the newest, and the newest that was deleted
   RunNumber last_run_{};
   NodeNumber last_node_{};
   FamilyNumber last_family_{};

@@ -168,6 +168,12 @@ Task<Result<std::vector<std::string>>> MemoryStore::messages(std::string id, std
 }
 
 Task<Result<Stats>> MemoryStore::stats() { co_return rows_.stats(); }
+Task<Result<Snapshot>> MemoryStore::snapshot(std::uint32_t listed, std::uint32_t text_bytes_max) {
+  co_return ledger_.snapshot(listed, text_bytes_max);
+}
+Task<Result<>> MemoryStore::announce(NodeNumber node, std::string cause, std::string data) {
+  co_return ledger_.announce(node, std::move(cause), std::move(data));
+}
 Task<Result<std::vector<QueueState>>> MemoryStore::queues() { co_return rows_.queues(); }
 
 Task<Result<std::vector<Spent>>> MemoryStore::spent(WallTime since) { co_return rows_.spent(since); }

@@ -22,6 +22,7 @@ class MemoryStore : public Store {
   Task<Result<>> drain(NodeNumber node) override;
   Task<Result<>> leave(NodeNumber node) override;
   Task<Result<std::vector<NodeState>>> nodes() override;
+  Task<Result<>> announce(NodeNumber node, std::string cause, std::string data) override;
   Task<Result<std::vector<Result<Accepted>>>> enqueue(std::vector<NewRun> runs) override;
   Task<Result<std::vector<std::pair<std::string, domain::RunState>>>> cancel(std::string id) override;
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
@@ -58,6 +59,7 @@ class MemoryStore : public Store {
   Task<Result<Output>> output(std::string id) override;
   Task<Result<std::vector<std::string>>> messages(std::string id, std::uint32_t from, std::size_t bytes_max) override;
   Task<Result<Stats>> stats() override;
+  Task<Result<Snapshot>> snapshot(std::uint32_t listed, std::uint32_t text_bytes_max) override;
   Task<Result<std::vector<QueueState>>> queues() override;
   Task<Result<std::vector<Spent>>> spent(WallTime since) override;
   Task<Result<std::uint64_t>> prune(Duration older_than, std::uint32_t most) override;

@@ -36,6 +36,59 @@ Task<Result<PostgresRows>> PostgresClient::attempt(std::string_view sql, Paramet
   }
 }
 
+/// Closes the connection if the transaction does not come to its end: no later statement may run inside it.
+class PostgresClient::Transaction {
+ public:
+  explicit Transaction(PostgresClient& client) noexcept : client_(client) {}
+  ~Transaction() {
+    if (!ended_) client_.connection_.reset();
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void end() noexcept { ended_ = true; }
+
+ private:
+  PostgresClient& client_;
+  bool ended_ = false;
+};
+
+Task<Result<std::vector<PostgresRows>>> PostgresClient::read_once(std::string_view begin,
+                                                                  std::vector<Statement>& statements,
+                                                                  std::string_view end) {
+  Transaction transaction(*this);
+  STINT_CO_CHECK(co_await connection_->run(begin, Parameters()));
+  std::vector<PostgresRows> answers;
+  for (Statement& statement : statements) {
+    statement.parameters.refresh();
+    STINT_CO_TRY(answers.emplace_back(), co_await connection_->run(statement.sql, statement.parameters));
+  }
+  STINT_CO_CHECK(co_await connection_->run(end, Parameters()));
+  transaction.end();
+  co_return answers;
+}
+
+Task<Result<std::vector<PostgresRows>>> PostgresClient::attempt(std::string_view begin,
+                                                                std::vector<Statement>& statements,
+                                                                std::string_view end) {
+  STINT_CO_TRY(const Permit turn, co_await turn_.acquire());
+  for (int repeats = 0;; ++repeats) {
+    if (!connection_ || !connection_->is_usable()) STINT_CO_CHECK(co_await connect());
+    auto answers = co_await read_once(begin, statements, end);
+    if (answers || answers.error() != Errc::unavailable || repeats >= kRepeatsMax) co_return std::move(answers);
+  }
+}
+
+Task<Result<std::vector<PostgresRows>>> PostgresClient::read_together(std::string_view begin,
+                                                                      std::vector<Statement> statements,
+                                                                      std::string_view end) {
+  auto answers =
+      co_await with_deadline(Deadline::after(reactor_.now(), options_.patience), attempt(begin, statements, end));
+  if (answers || answers.error() != Errc::timed_out) co_return std::move(answers);
+  Error late(Errc::unavailable, Retry::safe, "PostgreSQL did not answer in time");
+  if (last_error_) late = std::move(late).because(*last_error_);
+  co_return fail(std::move(late));
+}
+
 Task<Result<PostgresRows>> PostgresClient::run(std::string_view sql, Parameters parameters, Repeat repeat,
                                                Guard guard) {
   bool begun = false;

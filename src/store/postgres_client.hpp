@@ -40,8 +40,20 @@ class PostgresClient {
   using Guard = std::function<Result<>()>;
   Task<Result<PostgresRows>> run(std::string_view sql, Parameters parameters, Repeat repeat = Repeat::if_not_done,
                                  Guard guard = {});
+  struct Statement {
+    std::string_view sql;
+    Parameters parameters;
+  };
+  /// Several statements that only read, all at the same moment: in one transaction, between `begin` and `end`.
+  Task<Result<std::vector<PostgresRows>>> read_together(std::string_view begin, std::vector<Statement> statements,
+                                                        std::string_view end);
 
  private:
+  class Transaction;
+  Task<Result<std::vector<PostgresRows>>> attempt(std::string_view begin, std::vector<Statement>& statements,
+                                                  std::string_view end);
+  Task<Result<std::vector<PostgresRows>>> read_once(std::string_view begin, std::vector<Statement>& statements,
+                                                    std::string_view end);
   Task<Result<PostgresRows>> attempt(std::string_view sql, Parameters& parameters, Repeat repeat, const Guard& guard,
                                      bool& begun);
   Task<Result<>> connect();

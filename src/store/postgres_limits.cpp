@@ -1,5 +1,6 @@
 // Members of PostgresStore: the state of limits, and why runs wait for them.
 #include "store/column_codec.hpp"
+#include "store/postgres_read.hpp"
 #include "store/postgres_store.hpp"
 #include "store_sql_postgres.hpp"
 
@@ -33,6 +34,7 @@ LimitState read_limit(const PostgresRows& rows, int row) {
   state.ramp = small(rows.maybe(row, 6));
   state.paused_for = to_duration(rows.maybe(row, 7));
   state.waiting = static_cast<std::uint64_t>(rows.number(row, 8));
+  state.turn_of = rows.text(row, 9);
   return state;
 }
 
@@ -59,14 +61,12 @@ Result<Why> read_why(const PostgresRows& rows, int row) {
   why.ahead = small(rows.maybe(row, 11));
   return why;
 }
-constexpr int kListedColumn = 9,
+constexpr int kListedColumn = 10,
               kHolderColumn = 12;  // where the listed holders of a limit begin, in limits() and why()
 
 }  // namespace
 
-Task<Result<std::vector<LimitState>>> PostgresStore::limits(std::uint32_t listed) {
-  const std::int64_t most = std::min(listed, kLimitListMax);
-  STINT_CO_TRY(const PostgresRows rows, co_await read(query::limits, Parameters().number(most)));
+std::vector<LimitState> read_limits(const PostgresRows& rows) {
   std::vector<LimitState> found;
   for (int row = 0; row < rows.size(); ++row) {
     if (found.empty() || found.back().name != rows.text(row, 0)) found.push_back(read_limit(rows, row));
@@ -78,7 +78,13 @@ Task<Result<std::vector<LimitState>>> PostgresStore::limits(std::uint32_t listed
       found.back().line.push_back({std::move(each.run), std::move(each.agent), each.weight});
     }
   }
-  co_return found;
+  return found;
+}
+
+Task<Result<std::vector<LimitState>>> PostgresStore::limits(std::uint32_t listed) {
+  const std::int64_t most = std::min(listed, kLimitListMax);
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::limits, Parameters().number(most)));
+  co_return read_limits(rows);
 }
 
 Task<Result<std::vector<Why>>> PostgresStore::why(std::string id) {

@@ -2,12 +2,12 @@
 #include "domain/run_id.hpp"
 #include "store/column_codec.hpp"
 #include "store/errors.hpp"
+#include "store/postgres_cursor.hpp"
 #include "store/postgres_read.hpp"
 #include "store/postgres_store.hpp"
 #include "store_sql_postgres.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 namespace stint::store {
@@ -17,24 +17,7 @@ using domain::RunState;
 using Texts = std::vector<std::string>;
 namespace query = postgres::query;
 
-/// "xid-id".
-struct Cursor {
-  std::uint64_t xid = 0;
-  std::int64_t event = 0;
-
-  [[nodiscard]] std::string text() const { return std::to_string(xid) + "-" + std::to_string(event); }
-};
-Result<Cursor> read_place(const std::string& text) {
-  Cursor cursor;
-  if (text.empty()) return cursor;
-  const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, cursor.xid);
-  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '-') {
-    const auto second = std::from_chars(first.ptr + 1, end, cursor.event);
-    if (second.ec == std::errc() && second.ptr == end) return cursor;
-  }
-  return fail(no_such_cursor(text));
-}
+constexpr int kPrunedXidColumn = kEventColumn + 1, kPrunedEventColumn = kEventColumn + 2;  // after those of an event
 
 /// The parameters of the condition of a list, in order.
 Parameters wanted(const Filter& asked, RunNumber least) {
@@ -133,23 +116,28 @@ Task<Result<std::vector<Event>>> PostgresStore::events(std::string id, std::int6
 }
 
 Task<Result<FeedPage>> PostgresStore::feed(std::string cursor, std::uint32_t most) {
-  STINT_CO_TRY(Cursor at, cursor == kFeedNow ? Cursor() : read_place(cursor));
+  STINT_CO_TRY(PostgresCursor at, cursor == kFeedNow ? PostgresCursor() : PostgresCursor::read(cursor));
   // Check a cursor that may be ahead before reading its page: a cursor never exceeds what the feed contained when it
   // was returned.
   if (cursor == kFeedNow || at.xid > feed_known_) {
     STINT_CO_TRY(const PostgresRows rows, co_await read(query::feed_now, Parameters()));
-    const Cursor now{.xid = static_cast<std::uint64_t>(rows.number(0, 0)), .event = rows.number(0, 1)};
+    const PostgresCursor now{.xid = static_cast<std::uint64_t>(rows.number(0, 0)), .event = rows.number(0, 1)};
     feed_known_ = std::max(feed_known_, now.xid);
     if (cursor == kFeedNow) co_return FeedPage{{}, now.text()};
     if (at.xid > now.xid) co_return fail(cursor_ahead(cursor));
   }
   Parameters parameters;
-  parameters.text(std::to_string(at.xid)).number(at.event).number(std::int64_t{most});
+  parameters.text(std::to_string(at.xid)).number(at.event).number(std::int64_t{most}).text(at.seen);
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::feed, std::move(parameters)));
   FeedPage page;
-  for (int row = 0; row < rows.size(); ++row) {
+  const auto number = [&](int row, int column) { return static_cast<std::uint64_t>(rows.number(row, column)); };
+  page.pruned =
+      !cursor.empty() && !rows.empty() &&
+      std::pair(at.xid, at.event) < std::pair(number(0, kPrunedXidColumn), rows.number(0, kPrunedEventColumn));
+  for (int row = 0; row < rows.size() && !page.pruned; ++row) {
+    if (rows.is_null(row, kEventColumn)) continue;
     STINT_CO_TRY(Event event, read_event(rows, row));
-    at = {.xid = static_cast<std::uint64_t>(rows.number(row, kXidColumn)), .event = rows.number(row, kEventColumn)};
+    at.advance(number(row, kXidColumn), rows.number(row, kEventColumn));
     event.cursor = at.text();
     page.events.push_back(std::move(event));
   }
@@ -182,10 +170,7 @@ Task<Result<Stats>> PostgresStore::stats() {
   STINT_CO_TRY(const PostgresRows sums, co_await read(query::sums, {}));
   STINT_CO_TRY(const PostgresRows counts, co_await read(query::counts, {}));
   Stats stats;
-  for (int row = 0; row < sums.size(); ++row) {
-    STINT_CO_TRY(const RunState state, read_state(sums.text(row, 0)));
-    stats.runs[state] = static_cast<std::uint64_t>(sums.number(row, 1));
-  }
+  STINT_CO_TRY(stats.runs, read_counts(sums));
   stats.ready = static_cast<std::uint64_t>(counts.number(0, 0));
   stats.events = static_cast<std::uint64_t>(counts.number(0, 1));
   stats.nodes = static_cast<std::uint64_t>(counts.number(0, 2));
@@ -195,12 +180,7 @@ Task<Result<Stats>> PostgresStore::stats() {
 
 Task<Result<std::vector<QueueState>>> PostgresStore::queues() {
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::queues, {}));
-  std::vector<QueueState> found;
-  for (int row = 0; row < rows.size(); ++row) {
-    found.push_back({rows.text(row, 0), static_cast<std::uint64_t>(rows.number(row, 1)),
-                     static_cast<std::uint64_t>(rows.number(row, 2))});
-  }
-  co_return found;
+  co_return read_queues(rows);
 }
 
 Task<Result<std::vector<Spent>>> PostgresStore::spent(WallTime since) {

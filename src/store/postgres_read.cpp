@@ -62,4 +62,35 @@ Result<Event> read_event(const PostgresRows& rows, int row) {
   return event;
 }
 
+Result<std::map<domain::RunState, std::uint64_t>> read_counts(const PostgresRows& rows) {
+  std::map<domain::RunState, std::uint64_t> counts;
+  for (int row = 0; row < rows.size(); ++row) {
+    STINT_TRY(const domain::RunState state, read_state(rows.text(row, 0)));
+    counts[state] = static_cast<std::uint64_t>(rows.number(row, 1));
+  }
+  return counts;
+}
+
+std::vector<QueueState> read_queues(const PostgresRows& rows) {
+  std::vector<QueueState> found;
+  for (int row = 0; row < rows.size(); ++row) {
+    found.push_back({rows.text(row, 0), static_cast<std::uint64_t>(rows.number(row, 1)),
+                     static_cast<std::uint64_t>(rows.number(row, 2))});
+  }
+  return found;
+}
+
+std::vector<NodeState> read_nodes(const PostgresRows& rows) {
+  std::vector<NodeState> found;
+  for (int row = 0; row < rows.size(); ++row) {
+    found.push_back({.number = NodeNumber{rows.number(row, 0)},
+                     .label = rows.text(row, 1),
+                     .kind = rows.flag(row, 5) ? NodeKind::one_run : NodeKind::any,
+                     .state = rows.text(row, 2),
+                     .last_beat_ago = std::chrono::milliseconds(rows.number(row, 3)),
+                     .runs = static_cast<std::uint64_t>(rows.number(row, 4))});
+  }
+  return found;
+}
+
 }  // namespace stint::store

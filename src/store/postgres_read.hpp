@@ -16,4 +16,10 @@ inline constexpr int kInputColumn = 25, kResultColumn = 26;
 [[nodiscard]] Result<Event> read_event(const PostgresRows& rows, int row);
 inline constexpr int kXidColumn = 11, kEventColumn = 12;
 
+[[nodiscard]] Result<std::map<domain::RunState, std::uint64_t>> read_counts(const PostgresRows& rows);
+[[nodiscard]] std::vector<QueueState> read_queues(const PostgresRows& rows);
+[[nodiscard]] std::vector<NodeState> read_nodes(const PostgresRows& rows);
+/// In the order of the function `limits`, with the listed entries.
+[[nodiscard]] std::vector<LimitState> read_limits(const PostgresRows& rows);
+
 }  // namespace stint::store

@@ -5,6 +5,7 @@
 #include "store/column_codec.hpp"
 #include "store/errors.hpp"
 #include "store/postgres_migrate.hpp"
+#include "store/postgres_read.hpp"
 #include "store/search_text.hpp"
 #include "store_sql_postgres.hpp"
 
@@ -174,16 +175,11 @@ Task<Result<>> PostgresStore::leave(NodeNumber node) {
 
 Task<Result<std::vector<NodeState>>> PostgresStore::nodes() {
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::nodes, {}));
-  std::vector<NodeState> found;
-  for (int row = 0; row < rows.size(); ++row) {
-    found.push_back({.number = NodeNumber{rows.number(row, 0)},
-                     .label = rows.text(row, 1),
-                     .kind = rows.flag(row, 5) ? NodeKind::one_run : NodeKind::any,
-                     .state = rows.text(row, 2),
-                     .last_beat_ago = milliseconds(rows.number(row, 3)),
-                     .runs = static_cast<std::uint64_t>(rows.number(row, 4))});
-  }
-  co_return found;
+  co_return read_nodes(rows);
+}
+
+Task<Result<>> PostgresStore::announce(NodeNumber node, std::string cause, std::string data) {
+  return write(query::announce, Parameters().number(node).text(cause).text(data));
 }
 
 Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<NewRun> runs) {

@@ -29,6 +29,7 @@ std::vector<WorldMaker> pooled_makers() {
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreTest, testing::ValuesIn(makers()), world_name);
 INSTANTIATE_TEST_SUITE_P(Postgres, ClockTest, testing::ValuesIn(makers()), world_name);
+INSTANTIATE_TEST_SUITE_P(Postgres, SnapshotTest, testing::ValuesIn(makers()), world_name);
 INSTANTIATE_TEST_SUITE_P(PostgresPooled, StoreTest, testing::ValuesIn(pooled_makers()), world_name);
 
 /// Tests of this store only.

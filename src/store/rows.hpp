@@ -8,6 +8,7 @@
 #include "store/store.hpp"
 #include "store/store_clock.hpp"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -139,6 +140,38 @@ struct NextDue {
   std::optional<AwakeTime> budget;  ///< of runs that are not ready
 };
 
+/// Sums for a snapshot. `oldest`: since when the first of them waits.
+struct Tally {
+  struct Held {
+    domain::RunState state = domain::RunState::queued;  ///< queued or parked
+    domain::Hold hold = domain::Hold::none;
+    std::string limit;  ///< of a parked run
+    std::uint64_t runs = 0;
+    std::optional<WallTime> oldest;
+  };
+  struct Line {
+    AgentNumber agent{};
+    std::int64_t rank = 0;
+    std::uint64_t runs = 0, kept = 0;
+    std::optional<WallTime> oldest;
+  };
+  std::map<domain::RunState, std::uint64_t> counts;  ///< states without runs may be missing
+  std::vector<Held> held;                            ///< in any order
+  std::vector<Line> lines;                           ///< of ready runs, in any order
+  std::uint64_t bytes = 0;
+};
+/// The last runs that ended.
+struct LastEnds {
+  std::uint64_t worked = 0;         ///< of those, that succeeded or failed
+  std::optional<WallTime> first{};  ///< when the first of them ended
+};
+/// Runs that a snapshot lists.
+enum class Listed : std::uint8_t {
+  running,   ///< by start
+  needs,     ///< in doubt, or parked until a person answers; by number
+  failures,  ///< failed or expired; the last first
+};
+
 class Rows {
  public:
   Rows() = default;
@@ -241,6 +274,15 @@ class Rows {
   virtual Result<std::vector<BatchFailure>> failures(BatchNumber batch) = 0;  ///< in the order of the set
   virtual Result<std::vector<BatchNumber>> batches_ended_before(WallTime time, std::size_t most) = 0;
   virtual Result<> forget(BatchNumber batch) = 0;
+  virtual Result<Tally> tally() = 0;
+  /// Among at most `most` runs that ended after `since`, the last ones.
+  virtual Result<LastEnds> last_ends(WallTime since, std::size_t most) = 0;
+  /// Input and result as in Filter.
+  virtual Result<std::vector<RunRow>> listed(Listed which, std::size_t most, std::uint32_t text_bytes_max) = 0;
+  virtual Result<std::vector<QueueState>> queues() = 0;  ///< by name
+  virtual Result<std::int64_t> last_event() = 0;
+  /// Deletes events of the fleet from before that time.
+  virtual Result<> forget_fleet_events(WallTime before) = 0;
 
   /// When a prune last found nothing more to delete.
   virtual Result<std::optional<WallTime>> pruned_at() = 0;

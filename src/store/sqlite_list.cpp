@@ -1,5 +1,4 @@
 // Members of SqliteRows: lists of runs by a filter.
-#include "store/brief_text.hpp"
 #include "store/column_codec.hpp"
 #include "store/sqlite_rows.hpp"
 #include "store_sql_sqlite.hpp"
@@ -69,18 +68,6 @@ void SqliteRows::bind(Query& query, const Filter& filter, const Plan& plan) {
   query.bind_some(8, holds).bind(9, filter.since).bind(10, filter.until).bind_some(11, filter.search);
 }
 
-Result<> SqliteRows::read_texts(const Filter& filter, std::vector<RunRow>& rows) {
-  if (!filter.texts) return {};
-  for (RunRow& row : rows) {
-    Run& run = row.run;
-    STINT_TRY(std::string whole_input, input(run.number));
-    run.input = brief_text(std::move(whole_input), kBriefInput, filter.text_bytes_max);
-    STINT_TRY(std::string whole_result, result(run.number));
-    run.result = brief_text(std::move(whole_result), kBriefResult, filter.text_bytes_max);
-  }
-  return {};
-}
-
 Result<std::vector<RunRow>> SqliteRows::list(const Filter& filter) {
   std::vector<RunRow> rows;
   if (!filter.only.empty()) {
@@ -96,7 +83,7 @@ Result<std::vector<RunRow>> SqliteRows::list(const Filter& filter) {
     bind(query, filter, *found);
     STINT_TRY(rows, read_all(query));
   }
-  STINT_CHECK(read_texts(filter, rows));
+  if (filter.texts) STINT_CHECK(add_texts(rows, filter.text_bytes_max));
   return rows;
 }
 

@@ -1,4 +1,5 @@
 // Members of SqliteRows: queries.
+#include "store/brief_text.hpp"
 #include "store/column_codec.hpp"
 #include "store/errors.hpp"
 #include "store/sqlite_rows.hpp"
@@ -46,6 +47,17 @@ Result<std::optional<RunRow>> SqliteRows::find(const std::string& id) {
   return std::move(rows.front());
 }
 
+Result<> SqliteRows::add_texts(std::vector<RunRow>& rows, std::uint32_t text_bytes_max) {
+  for (RunRow& row : rows) {
+    Run& run = row.run;
+    STINT_TRY(std::string whole_input, input(run.number));
+    run.input = brief_text(std::move(whole_input), kBriefInput, text_bytes_max);
+    STINT_TRY(std::string whole_result, result(run.number));
+    run.result = brief_text(std::move(whole_result), kBriefResult, text_bytes_max);
+  }
+  return {};
+}
+
 Result<std::vector<RunRow>> SqliteRows::with_key(const std::string& of, const std::string& key) {
   std::optional<AgentNumber> number;
   if (!of.empty()) {
@@ -84,14 +96,8 @@ Result<std::vector<Event>> SqliteRows::events_of(const Run& run, std::int64_t af
 }
 
 Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most) {
-  const auto newest = [this]() -> Result<std::int64_t> {
-    Query last(database_, query::last_event);
-    const std::int64_t number = last.next() ? last.number(0) : 0;
-    STINT_CHECK(last.end());
-    return number;
-  };
   if (cursor == kFeedNow) {
-    STINT_TRY(const std::int64_t now, newest());
+    STINT_TRY(const std::int64_t now, last_event());
     return FeedPage{{}, std::to_string(now)};
   }
   STINT_TRY(const std::int64_t after, read_cursor(cursor));
@@ -107,9 +113,13 @@ Result<FeedPage> SqliteRows::feed(const std::string& cursor, std::uint32_t most)
   }
   STINT_CHECK(query.end());
   if (page.events.empty()) {
-    STINT_TRY(const std::int64_t now, newest());
+    STINT_TRY(const std::int64_t now, last_event());
     if (after > now) return fail(cursor_ahead(cursor));
   }
+  if (cursor.empty()) return page;
+  // After the events: what is deleted between the two reads is missed by neither.
+  STINT_TRY(const std::uint64_t pruned, count(query::pruned_event));
+  if (static_cast<std::uint64_t>(after) < pruned) return FeedPage{{}, std::to_string(after), true};
   return page;
 }
 
@@ -233,16 +243,19 @@ Result<Stats> SqliteRows::stats() {
     if (state) stats.runs[*state] = static_cast<std::uint64_t>(sums.number(1));
   }
   STINT_CHECK(sums.end());
-  const auto count = [this](std::string_view statement, std::uint64_t& into) -> Result<> {
-    Query query(database_, statement);
-    if (query.next()) into = static_cast<std::uint64_t>(query.number(0));
-    return query.run();
-  };
-  STINT_CHECK(count(query::count_ready, stats.ready));
-  STINT_CHECK(count(query::count_events, stats.events));
-  STINT_CHECK(count(query::count_nodes, stats.nodes));
-  STINT_CHECK(count(query::count_bytes, stats.bytes));
+  STINT_TRY(stats.ready, count(query::count_ready));
+  STINT_TRY(stats.events, count(query::count_events));
+  STINT_TRY(stats.nodes, count(query::count_nodes));
+  STINT_TRY(stats.bytes, count(query::count_bytes));
   return stats;
+}
+
+Result<std::uint64_t> SqliteRows::count(std::string_view statement) {
+  Query query(database_, statement);
+  std::uint64_t number = 0;
+  if (query.next()) number = static_cast<std::uint64_t>(query.number(0));
+  STINT_CHECK(query.end());
+  return number;
 }
 
 Result<std::vector<QueueState>> SqliteRows::queues() {
@@ -310,6 +323,10 @@ Result<std::vector<std::string>> SqliteRows::check() {
       if (query.text(0) != "ok") findings.push_back("the file is damaged: " + query.text(0));
     }
     STINT_CHECK(query.end());
+  }
+  for (Query query(database_, query::wrong_ended); query.next();) {
+    findings.push_back("the counter of runs that are '" + query.text(0) + "' is " + std::to_string(query.number(1)) +
+                       ", but their number is " + std::to_string(query.number(2)));
   }
   Query query(database_, query::wrong_counts);
   while (query.next()) {

@@ -343,8 +343,9 @@ Result<std::vector<RunNumber>> SqliteRows::finished_before(WallTime time, std::s
 
 Result<> SqliteRows::forget(RunNumber run) {
   for (const std::string_view statement :
-       {query::forget_run, query::forget_input, query::forget_result, query::forget_output, query::forget_chunks,
-        query::forget_messages, query::forget_events, query::forget_families, query::leave_families}) {
+       {query::mark_pruned, query::forget_run, query::forget_input, query::forget_result, query::forget_output,
+        query::forget_chunks, query::forget_messages, query::forget_events, query::forget_families,
+        query::leave_families}) {
     Query query(database_, statement);
     STINT_CHECK(query.bind(1, run).run());
   }

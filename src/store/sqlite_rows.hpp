@@ -92,6 +92,13 @@ class SqliteRows final : public Rows {
   Result<std::optional<WallTime>> pruned_at() override;
   Result<> put_pruned_at(WallTime at) override;
 
+  Result<Tally> tally() override;
+  Result<LastEnds> last_ends(WallTime since, std::size_t most) override;
+  Result<std::vector<RunRow>> listed(Listed which, std::size_t most, std::uint32_t text_bytes_max) override;
+  Result<std::vector<QueueState>> queues() override;
+  Result<std::int64_t> last_event() override;
+  Result<> forget_fleet_events(WallTime before) override;
+
   // Queries of the store; they include the texts if asked.
   Result<std::optional<RunRow>> find(const std::string& id_or_prefix);
   Result<std::vector<RunRow>> list(const Filter& filter);
@@ -103,11 +110,14 @@ class SqliteRows final : public Rows {
   Result<std::vector<std::string>> messages(const std::string& id, std::uint32_t from, std::size_t bytes_max);
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   Result<Stats> stats();
-  Result<std::vector<QueueState>> queues();
   Result<std::vector<Spent>> spent(WallTime since);
   /// The record contains events and output; the row contains the rest.
   Result<std::vector<std::pair<RunRow, RunRecord>>> dump(RunNumber after, std::uint32_t most);
   Result<std::vector<std::string>> check();
+
+  /// Between these two, all queries see the same moment.
+  Result<> begin_read();
+  Result<> end_read();
 
   // The writer calls these where steps and groups begin and end: leases are files, which SQLite does not roll back.
   void begin_group();
@@ -140,12 +150,14 @@ class SqliteRows final : public Rows {
   Result<std::string> agent_name(AgentNumber number);
   Result<std::string> result(RunNumber run);
   Result<std::vector<Event>> events_of(const Run& run, std::int64_t after, std::int64_t most);
+  /// How many rows a statement counts, which has no parameters.
+  Result<std::uint64_t> count(std::string_view statement);
+  Result<> add_texts(std::vector<RunRow>& rows, std::uint32_t text_bytes_max);
   Result<bool> are_few(const std::vector<domain::RunState>& states);
   struct Plan;
   Result<std::optional<Plan>> plan(const Filter& filter);
   Result<RunNumber> newest_before(RunNumber number);
   static void bind(Query& query, const Filter& filter, const Plan& plan);
-  Result<> read_texts(const Filter& filter, std::vector<RunRow>& rows);
   static Result<std::vector<BatchRow>> read_batches(Query& query);
   Result<Output> output_of(RunNumber run);
   Result<std::vector<std::string>> messages_of(RunNumber run, std::uint32_t from, std::size_t bytes_max);

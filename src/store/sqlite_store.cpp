@@ -404,6 +404,22 @@ Task<Result<Output>> SqliteStore::output(std::string id) {
   return read([id = std::move(id)](Reader& reader) { return reader.rows.output(id); });
 }
 
+/// One read transaction: its first statement fixes what all of them see.
+Task<Result<Snapshot>> SqliteStore::snapshot(std::uint32_t listed, std::uint32_t text_bytes_max) {
+  return read([listed, text_bytes_max](Reader& reader) -> Result<Snapshot> {
+    STINT_CHECK(reader.rows.begin_read());
+    Result<Snapshot> snapshot = reader.ledger.snapshot(listed, text_bytes_max);
+    STINT_CHECK(reader.rows.end_read());
+    return snapshot;
+  });
+}
+
+Task<Result<>> SqliteStore::announce(NodeNumber node, std::string cause, std::string data) {
+  return write([node, cause = std::move(cause), data = std::move(data)](Ledger& ledger) {
+    return ledger.announce(node, cause, data);
+  });
+}
+
 Task<Result<Stats>> SqliteStore::stats() {
   return read([](Reader& reader) { return reader.rows.stats(); });
 }

@@ -39,6 +39,9 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, StoreTest,
 INSTANTIATE_TEST_SUITE_P(Sqlite, ClockTest,
                          testing::Values(WorldMaker{"sqlite", [] { return std::make_unique<SqliteWorld>(); }}),
                          world_name);
+INSTANTIATE_TEST_SUITE_P(Sqlite, SnapshotTest,
+                         testing::Values(WorldMaker{"sqlite", [] { return std::make_unique<SqliteWorld>(); }}),
+                         world_name);
 
 // ---- file ----------------------------------------------------------------------------------------------------------
 
@@ -259,7 +262,7 @@ TEST(SqliteFile, several_processes_share_it_and_none_starves) {
   }
   Opened after(path);
   EXPECT_EQ(after.run(after.store().stats())->runs.at(domain::RunState::succeeded), kProcesses * kEach);
-  EXPECT_EQ(after.run(after.store().stats())->events, kProcesses * kEach * 3);
+  EXPECT_GE(after.run(after.store().stats())->events, kProcesses * kEach * 3 + kProcesses) << "and those of the nodes";
 }
 
 TEST(SqliteFile, steps_that_arrive_together_are_committed_together) {

@@ -178,7 +178,8 @@ struct Event {
 };
 struct FeedPage {
   std::vector<Event> events;
-  std::string cursor;  ///< start of the next page
+  std::string cursor;   ///< start of the next page
+  bool pruned = false;  ///< events after the cursor were deleted: the reader must begin again with a snapshot
 };
 inline constexpr std::string_view kFeedNow = "now";
 
@@ -246,6 +247,7 @@ struct LimitState {
   std::optional<WallTime> paused_until;  ///< for display; none while paused: until resume()
   std::optional<Duration> paused_for;    ///< the same, as the remaining length
   std::optional<std::uint32_t> ramp;
+  std::string turn_of;  ///< the agent that is served first now; empty: none
   // Each list is as long as the caller asked for.
   std::vector<LimitHolder> holders;  ///< by the set that each run was claimed with; earliest claim first
   std::vector<LimitWaiter> line;     ///< the run that is due first comes first
@@ -257,6 +259,7 @@ struct Stats {
   std::uint64_t events = 0, nodes = 0;
   std::uint64_t bytes = 0;  ///< on disk
 };
+struct Snapshot;
 /// The queue of an agent: the number of queued runs, whether due or not, and its bound.
 struct QueueState {
   std::string agent;
@@ -337,6 +340,9 @@ class Store {
   /// Removes a node that owns no runs and ends.
   virtual Task<Result<>> leave(NodeNumber node) = 0;
   virtual Task<Result<std::vector<NodeState>>> nodes() = 0;  ///< by number
+  /// Adds an event of the fleet that concerns this node: its pool, its project (domain/fleet_event.hpp). The store
+  /// itself adds those of limits, and that a node joined, drains, left or died.
+  virtual Task<Result<>> announce(NodeNumber node, std::string cause, std::string data) = 0;
 
   // Runs: calls of submitters and people.
   /// One answer per run, in order.
@@ -416,7 +422,7 @@ class Store {
   /// The sum of each head, in their order. A run on which no other draws: its own use. An unknown head: zero.
   virtual Task<Result<std::vector<FamilyUse>>> used(std::vector<std::string> heads) = 0;
   virtual Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) = 0;
-  /// Empty cursor: from the beginning. kFeedNow: an empty page that ends at the newest event.
+  /// Empty cursor: from the oldest event that is kept. kFeedNow: an empty page that ends at the newest event.
   virtual Task<Result<FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;
   virtual Task<Result<std::vector<Why>>> why(std::string id) = 0;
   virtual Task<Result<Output>> output(std::string id) = 0;
@@ -425,12 +431,14 @@ class Store {
   virtual Task<Result<std::vector<std::string>>> messages(std::string id, std::uint32_t from,
                                                           std::size_t bytes_max) = 0;
   virtual Task<Result<Stats>> stats() = 0;
+  /// The whole fleet in one transaction: snapshot.hpp. `listed` as in limits(); texts of runs as in Filter.
+  virtual Task<Result<Snapshot>> snapshot(std::uint32_t listed, std::uint32_t text_bytes_max) = 0;
   virtual Task<Result<std::vector<QueueState>>> queues() = 0;  ///< of all agents, by name
   /// From the day of `since` on, by day and agent. Survives prune(); not transferred to another store.
   virtual Task<Result<std::vector<Spent>>> spent(WallTime since) = 0;
 
-  /// Deletes runs that ended longer ago than `older_than`, with their events and output. Returns how many. Also deletes
-  /// batches that ended so long ago.
+  /// Deletes runs that ended longer ago than `older_than`, with their events and output, and events of the fleet and
+  /// ended batches that are as old. Returns how many runs.
   virtual Task<Result<std::uint64_t>> prune(Duration older_than, std::uint32_t most) = 0;
   /// The same with `keep`, unless a process has completed a prune within `every`: the store records when nothing was
   /// left to delete. Cheap if it is not due. Returns how many.

@@ -98,6 +98,58 @@ json::object limit_value(const engine::LimitView& limit) {
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+json::object counts_value(const store::Stats& stats) {
+  json::object states;
+  for (const RunState state : domain::kRunStates) {
+    const auto found = stats.runs.find(state);
+    states[to_string(state)] = found == stats.runs.end() ? 0 : found->second;
+  }
+  return states;
+}
+
+json::array groups_value(const std::vector<store::WaitGroup>& groups) {
+  json::array array;
+  for (const store::WaitGroup& group : groups) {
+    json::object object{
+        {"reason", to_string(group.cause)}, {"runs", group.runs}, {"oldest_at", maybe_time(group.oldest)}};
+    if (!group.limit.empty()) object["limit"] = text_value(group.limit);
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
+json::object queue_value(const engine::FleetView& view) {
+  const store::QueueSplit& queue = view.queue;
+  std::uint64_t runs = queue.startable;
+  for (const store::WaitGroup& group : queue.held) runs += group.runs;
+  json::object object{{"runs", runs},
+                      {"startable", queue.startable},
+                      {"startable_oldest_at", maybe_time(queue.startable_oldest)},
+                      {"oldest_at", maybe_time(queue.oldest)},
+                      {"held", groups_value(queue.held)}};
+  object["drain_ms"] = view.drain_in ? json::value(to_ms(*view.drain_in)) : json::value(nullptr);
+  return object;
+}
+
+json::array nodes_value(const std::vector<store::NodeState>& nodes) {
+  json::array array;
+  for (const store::NodeState& node : nodes) {
+    array.push_back(json::object{{"number", node.number.value},
+                                 {"label", text_value(node.label)},
+                                 {"kind", node.kind == store::NodeKind::any ? "any" : "one_run"},
+                                 {"state", text_value(node.state)},
+                                 {"last_beat_ms", to_ms(node.last_beat_ago)},
+                                 {"runs", node.runs}});
+  }
+  return array;
+}
+
+json::array runs_value(const std::vector<engine::RunView>& runs) {
+  json::array array;
+  for (const engine::RunView& run : runs) array.push_back(run_value(run));
+  return array;
+}
+
 json::object health_value(const engine::FleetHealth& health) {
   json::array workers;
   for (const WorkerHealth& worker : health.workers) {
@@ -113,12 +165,21 @@ json::object health_value(const engine::FleetHealth& health) {
     if (worker.job) object["running_for"] = seconds(worker.job_running_for);
     workers.push_back(std::move(object));
   }
-  json::object object{{"pool_size", health.pool_size},           {"target_size", health.target_size},
-                      {"queue_size", health.queue_size},         {"queue_capacity", health.queue_capacity},
-                      {"utilization", health.utilization},       {"total_completed", health.total_completed},
-                      {"total_failed", health.total_failed},     {"total_cancelled", health.total_cancelled},
-                      {"stale_workers", health.stale_workers},   {"draining", health.draining},
-                      {"queue_fullness", health.queue_fullness}, {"workers", std::move(workers)}};
+  const auto busy =
+      std::ranges::count_if(health.workers, [](const WorkerHealth& worker) { return worker.job.has_value(); });
+  json::object object{{"pool_size", health.pool_size},
+                      {"target_size", health.target_size},
+                      {"busy", busy},
+                      {"queue_size", health.queue_size},
+                      {"queue_capacity", health.queue_capacity},
+                      {"utilization", health.utilization},
+                      {"total_completed", health.total_completed},
+                      {"total_failed", health.total_failed},
+                      {"total_cancelled", health.total_cancelled},
+                      {"stale_workers", health.stale_workers},
+                      {"draining", health.draining},
+                      {"queue_fullness", health.queue_fullness},
+                      {"workers", std::move(workers)}};
   json::array queues;
   for (const store::QueueState& each : health.queues) {
     queues.push_back(
@@ -146,9 +207,7 @@ std::string to_json(const engine::RunView& run, const std::vector<store::Event>&
 
 std::string to_json(const std::vector<engine::RunView>& runs, std::string_view next,
                     const std::optional<engine::Total>& total) {
-  json::array array;
-  for (const engine::RunView& run : runs) array.push_back(run_value(run));
-  json::object object{{"runs", std::move(array)}};
+  json::object object{{"runs", runs_value(runs)}};
   object["next"] = next.empty() ? json::value(nullptr) : json::value(text_value(next));
   if (total) object["total"] = json::object{{"count", total->count}, {"exact", total->exact}};
   return json::serialize(object);
@@ -222,11 +281,7 @@ std::string to_json(const std::vector<engine::LimitView>& limits) {
 std::string to_json(const engine::FleetHealth& health) { return json::serialize(health_value(health)); }
 
 std::string to_json(const engine::FleetStatus& status) {
-  json::object states;
-  for (const RunState state : domain::kRunStates) {
-    const auto found = status.stats.runs.find(state);
-    states[to_string(state)] = found == status.stats.runs.end() ? 0 : found->second;
-  }
+  json::object states = counts_value(status.stats);
   json::array limits;
   for (const engine::LimitView& limit : status.limits) limits.push_back(limit_summary_value(limit));
   json::object object{{"phase", to_string(status.phase)},
@@ -243,6 +298,37 @@ std::string to_json(const engine::FleetStatus& status) {
   if (status.shortage) object["shortage"] = shortage_value(*status.shortage);
   if (status.cost_micros_per_day) object["cost_micros_per_day"] = *status.cost_micros_per_day;
   return json::serialize(object);
+}
+
+std::string to_json(const engine::FleetView& view) {
+  json::array limits;
+  for (const engine::LimitView& limit : view.limits) limits.push_back(limit_value(limit));
+  const auto running = view.stats.runs.find(RunState::running);
+  json::object spend{{"cost_micros", view.cost_micros_today}, {"tokens", view.tokens_today}};
+  spend["cost_micros_per_day"] =
+      view.cost_micros_per_day ? json::value(*view.cost_micros_per_day) : json::value(nullptr);
+  json::object object{{"as_of", to_ms(view.as_of)},
+                      {"cursor", text_value(view.cursor)},
+                      {"version", text_value(view.version)},
+                      {"store", text_value(view.store)},
+                      {"phase", to_string(view.phase)},
+                      {"runs", counts_value(view.stats)},
+                      {"queue", queue_value(view)},
+                      {"parked", groups_value(view.parked)},
+                      {"needs", json::object{{"total", view.needs_total}, {"runs", runs_value(view.needs)}}},
+                      {"running", json::object{{"total", running == view.stats.runs.end() ? 0 : running->second},
+                                               {"runs", runs_value(view.running)}}},
+                      {"failures", runs_value(view.failures)},
+                      {"limits", std::move(limits)},
+                      {"nodes", nodes_value(view.nodes)},
+                      {"spend", std::move(spend)}};
+  object["pool"] = view.pool ? json::value(health_value(*view.pool)) : json::value(nullptr);
+  object["shortage"] = view.shortage ? json::value(shortage_value(*view.shortage)) : json::value(nullptr);
+  return json::serialize(object);
+}
+
+std::string beat_to_json(WallTime now, std::string_view cursor) {
+  return json::serialize(json::object{{"now", to_ms(now)}, {"cursor", text_value(cursor)}});
 }
 
 std::string to_json(const store::Output& output) {

@@ -27,6 +27,9 @@ namespace stint::wire {
 [[nodiscard]] std::string to_json(const std::vector<engine::LimitView>& limits);
 [[nodiscard]] std::string to_json(const engine::FleetHealth& health);
 [[nodiscard]] std::string to_json(const engine::FleetStatus& status);
+[[nodiscard]] std::string to_json(const engine::FleetView& view);
+/// The event that a stream of the feed sends while nothing happens: the server's time, and how far the feed was read.
+[[nodiscard]] std::string beat_to_json(WallTime now, std::string_view cursor);
 [[nodiscard]] std::string to_json(const store::Output& output);
 [[nodiscard]] std::string to_json(const engine::OutputSlice& slice);
 [[nodiscard]] std::string resolved_to_json(std::string_view id, domain::RunState state);

@@ -64,19 +64,20 @@ class Reasons(unittest.TestCase):
             self.assertEqual(self.said_by_page(page, state), self.said_by_command(), state)
 
     def test_a_failing_store_keeps_the_last_numbers_with_their_time(self):
-        self.server.answers["/v1/status"] = (200, scripted_server.status(queued=7))
+        self.server.answers["/v1/fleet"] = (200, scripted_server.fleet(queued=7))
         page = self.browser.open(f"{self.server.url}/#token=t")
         page.wait("document.querySelector('[data-count=queued]')?.innerText === '7'")
         failing = {"type": "about:blank", "title": "Unavailable", "status": 503, "detail": "the store can't be used: disk I/O error"}
-        self.server.answers["/v1/status"] = (503, failing)
+        self.server.answers["/v1/fleet"] = (503, failing)
         page.wait("document.querySelector('.connection.failing')", 3)
         self.assertIn("disk I/O error", page.text())
         self.assertRegex(page.text(), r"was read at \d\d:\d\d:\d\d")
         self.assertEqual(page.evaluate("document.querySelector('[data-count=queued]').innerText"), "7")
         other = self.browser.open(f"{self.server.url}/#token=t")
         other.wait("document.querySelector('.trouble')")
-        self.assertFalse(other.evaluate("!!document.querySelector('[data-count]')"), "what was never read has no number")
-        self.server.answers["/v1/status"] = (200, scripted_server.status(queued=8))
+        self.assertFalse(other.evaluate("!!document.querySelector('[data-count], .empty')"), "what was never read has no number, and is not empty")
+        self.assertNotRegex(other.evaluate("document.querySelector('main').innerText"), r"(?i)\b(0|none|nothing|no runs?|empty)\b")
+        self.server.answers["/v1/fleet"] = (200, scripted_server.fleet(queued=8))
         for each in (page, other):
             each.show()
             each.wait("document.querySelector('.connection.live') && document.querySelector('[data-count=queued]').innerText === '8'")

@@ -4,16 +4,20 @@ import http.server
 import json
 import pathlib
 import threading
+import time
 
 DIST = pathlib.Path(__file__).resolve().parents[2] / "web/dist"
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 RUN = "aaaaaaaaaaaa"
 
 
-def status(**counts):
+def fleet(**counts):
     zero = {state: 0 for state in ("queued", "running", "parked", "in_doubt", "succeeded", "failed", "cancelled", "expired")}
-    return {"phase": "serving", "version": "0", "store": "scripted", "runs": zero | counts, "ready": 0, "nodes": 1, "queue_capacity": 200,
-            "limits": [], "cost_micros_today": 0, "tokens_today": 0, "pool": None}
+    runs = zero | counts
+    queue = {"runs": runs["queued"], "startable": runs["queued"], "startable_oldest_at": None, "oldest_at": None, "held": [], "drain_ms": None}
+    return {"as_of": int(time.time() * 1000), "cursor": "1", "version": "0", "store": "scripted", "phase": "serving", "runs": runs, "queue": queue, "parked": [],
+            "needs": {"total": 0, "runs": []}, "running": {"total": runs["running"], "runs": []}, "failures": [], "limits": [], "nodes": [], "pool": None,
+            "shortage": None, "spend": {"cost_micros": 0, "tokens": 0, "cost_micros_per_day": None}}
 
 
 def run(state, **more):
@@ -26,7 +30,7 @@ class Server:
     """`answers`: a path without its query → (status, JSON)."""
 
     def __init__(self):
-        self.answers = {"/v1/status": (200, status()), "/v1/limits": (200, {"limits": []}), "/v1/runs": (200, {"runs": [], "next": None}),
+        self.answers = {"/v1/fleet": (200, fleet()), "/v1/runs": (200, {"runs": [], "next": None}),
                         "/v1/agents": (200, {"agents": []})}
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}"

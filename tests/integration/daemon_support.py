@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 import unittest
 
 from host_support import Bench, marked, read, wait_for, write
@@ -82,12 +83,12 @@ class Daemon:
             before = f"&before={page['next']}"
 
     def events(self, path, headers=None, most=1000, seconds=10):
-        """The events of a stream, until it ends."""
+        """The events of a stream, without its beats, until it ends, or until nothing but beats came for so long."""
         connection = self.connection(seconds)
         connection.request("GET", path, None, {"Authorization": f"Bearer {self.token}", "Accept": "text/event-stream", **(headers or {})})
         answer = connection.getresponse()
         assert answer.status == 200, answer.status
-        events, event = [], {}
+        events, event, heard = [], {}, time.monotonic()
         with contextlib.suppress(TimeoutError):
             for raw in answer:
                 line = raw.decode().rstrip("\n")
@@ -96,9 +97,13 @@ class Daemon:
                 if line:
                     name, _, value = line.partition(": ")
                     event[name] = value
+                elif event.get("event") == "beat":
+                    event = {}
+                    if time.monotonic() - heard > seconds:
+                        break
                 elif event:
                     events.append(event)
-                    event = {}
+                    event, heard = {}, time.monotonic()
                     if len(events) == most:
                         break
         connection.close()

@@ -70,7 +70,7 @@ class Drain(daemon_support.Case):
             status, body, headers = answers[name]
             self.assertEqual((status, headers["Location"], "Retry-After" in headers), (202, f"/v1/runs/{run}", True), answers)
             self.assertIn(run, body["detail" if name == "long" else "error"])
-        self.assertEqual(followed[-1]["event"], "hand_back", "and a subscriber gets the complete stream")
+        self.assertEqual([event["event"] for event in followed][-2:], ["hand_back", "node_left"], "and a subscriber gets the complete stream")
 
     def test_a_drain_by_request_can_hurry(self):
         write(f"{self.project}/stint.toml", "[pool]\ndrain = \"60s\"\n")

@@ -5,7 +5,7 @@
 
 #include "stint/combinators.hpp"
 #include "stint/notification.hpp"
-#include "store/store.hpp"
+#include "store/snapshot.hpp"
 
 #include <algorithm>
 #include <map>
@@ -177,6 +177,12 @@ class ShakyStore final : public store::Store {
   }
   Task<Result<std::vector<store::Spent>>> spent(WallTime since) override { return pass(behind_.spent(since)); }
   Task<Result<store::Stats>> stats() override { return pass(behind_.stats()); }
+  Task<Result<store::Snapshot>> snapshot(std::uint32_t listed, std::uint32_t text_bytes_max) override {
+    return pass(behind_.snapshot(listed, text_bytes_max));
+  }
+  Task<Result<>> announce(store::NodeNumber node, std::string cause, std::string data) override {
+    return pass(behind_.announce(node, std::move(cause), std::move(data)));
+  }
   Task<Result<std::vector<store::QueueState>>> queues() override { return pass(behind_.queues()); }
   Task<Result<std::uint64_t>> prune(Duration older_than, std::uint32_t most) override {
     return pass(behind_.prune(older_than, most));

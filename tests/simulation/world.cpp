@@ -369,6 +369,7 @@ void World::turn_clocks() {
 }
 
 void World::act() {
+  if (chance(0.1)) reader_.look();
   Process* const process = some_process();
   if (chance(0.08)) return turn_clocks();
   const auto drawn = random_() % 100;

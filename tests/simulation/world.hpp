@@ -4,6 +4,7 @@
 
 #include "engine/engine.hpp"
 #include "families.hpp"
+#include "fleet_reader.hpp"
 #include "shaky_store.hpp"
 #include "stint/semaphore.hpp"
 #include "stint/testing.hpp"
@@ -183,6 +184,7 @@ class World {
   std::unique_ptr<RootScope> scope_;  // of background actions
   std::vector<std::string> faults_;
   Families families_{*this};
+  FleetReader reader_{*this};
   bool calm_ = false;  // no more faults, so that every run can end
 };
 

@@ -1,30 +1,15 @@
-// What the daemon says now: the one place that reads the fleet and its feed. Every number of a page is a field of an answer kept here,
-// never a sum of events: an event only says that it is time to read again.
+// What the daemon says now: the one place that reads the fleet and its feed. Every number of a page is a field of one snapshot,
+// /v1/fleet, never a sum of events: an event only says that it is time to read again.
 //
-// Numbers are read together once a second, and at once after an event or an own action. A read that fails or takes 1.8 s makes the page
-// say "disconnected" with the time of the data, so within 3 s; what was read last stays visible. A hidden tab reads nothing.
+// The feed begins at the cursor of the first snapshot and resumes after the last event, so that none is missed and none comes twice. It
+// beats once a second: silence for kSilenceMs makes the page say "disconnected" with the time of the data, so within 3 s; what was
+// read last stays visible. A hidden tab reads nothing.
 import { batch, signal } from "@preact/signals";
 import { Failure, get, serverDate, why } from "./http.ts";
-import { follow } from "./stream.ts";
-import type { Event, Limit, Loaded, Pool, RunSummary, Runs, Shortage, State, Status } from "./types.ts";
+import { followFeed } from "./stream.ts";
+import type { Feed } from "./stream.ts";
+import type { Beat, Event, Fleet, Loaded } from "./types.ts";
 import { kLoading } from "./types.ts";
-
-/** One look at the fleet. */
-export interface FleetNow {
-  version: string;
-  store: string;
-  phase: Status["phase"];
-  counts: Partial<Record<State, number>>; // absent: unknown
-  ready: number;
-  nodes: number;
-  pool: Pool | null;
-  limits: Limit[];
-  spend: { cost_micros: number; tokens: number; cap_micros: number | null };
-  shortage: Shortage | null;
-  needs: RunSummary[]; // in doubt, or parked until a person answers
-  working: RunSummary[];
-  failures: RunSummary[];
-}
 
 export type Connection =
   | { kind: "connecting" }
@@ -34,26 +19,32 @@ export type Connection =
   | { kind: "locked"; detail: string }; // the token is missing or wrong
 
 export const connection = signal<Connection>({ kind: "connecting" });
-export const fleet = signal<Loaded<FleetNow>>(kLoading);
-/** When `fleet` was read, by this machine's clock; 0: never. */
+/** The last snapshot. */
+export const fleet = signal<Loaded<Fleet>>(kLoading);
+/** The moment of `fleet`, by this machine's clock; 0: never read. */
 export const readAt = signal(0);
 /** This machine's clock, once a second: ages are drawn from it. */
 export const now = signal(Date.now());
 /** Server time minus ours. */
 export const clockOffset = signal(0);
 
-const kReadEveryMs = 1000;
-const kReadMsMax = 1800; // the daemon's silence must be reported within 3 s
-const kClockErrorMs = 3000; // smaller differences are delays, or the whole seconds of the header
-const kReadGapMs = 300; // between two reads that events ask for
+const kReadIdleMs = 2000; // without events: what changes by time alone
+const kReadGapMs = 1000; // between two reads that events ask for; the first comes at once
+const kReadMsMax = 1800;
+const kSilenceMs = 2300; // the daemon's silence must be reported within 3 s
+const kLookMs = 250;
+const kClockErrorMs = 3000; // smaller differences are delays, or the whole seconds of a header
 
 type Listener = (event: Event) => void;
 const listeners = new Set<Listener>();
 let reading: Promise<void> | null = null;
+let next: Promise<void> | null = null; // the read after `reading`
 let timer = 0;
-let stopStream: (() => void) | null = null;
+let begunAt = 0; // the last read
+let heardAt = 0; // anything from the feed; 0: it is not open
+let feed: Feed | null = null;
 
-/** Calls `listener` for every event of the fleet until the returned function is called. */
+/** Calls `listener` for every event of the feed until the returned function is called. */
 export function onEvent(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -64,29 +55,9 @@ export function serverNow(): number {
   return now.value + clockOffset.value;
 }
 
-async function readFleet(): Promise<FleetNow> {
-  const [status, limits, needs, working, failures] = await Promise.all([
-    get<Status>("/v1/status", kReadMsMax),
-    get<{ limits: Limit[] }>("/v1/limits", kReadMsMax),
-    get<Runs>("/v1/runs?state=in_doubt&state=parked&limit=50", kReadMsMax),
-    get<Runs>("/v1/runs?state=running&limit=200", kReadMsMax),
-    get<Runs>("/v1/runs?state=failed&state=expired&limit=8", kReadMsMax),
-  ]);
-  return {
-    version: status.version,
-    store: status.store,
-    phase: status.phase,
-    counts: status.runs as Partial<Record<State, number>>,
-    ready: status.ready,
-    nodes: status.nodes,
-    pool: status.pool,
-    limits: limits.limits,
-    spend: { cost_micros: status.cost_micros_today, tokens: status.tokens_today, cap_micros: status.cost_micros_per_day ?? null },
-    shortage: status.shortage ?? null,
-    needs: needs.runs.filter((run) => run.state === "in_doubt" || run.hold === "person"),
-    working: working.runs,
-    failures: failures.runs,
-  };
+function setClock(server: number): void {
+  const offset = server - Date.now();
+  clockOffset.value = Math.abs(offset) > kClockErrorMs ? offset : 0;
 }
 
 function lose(error: unknown): void {
@@ -95,6 +66,7 @@ function lose(error: unknown): void {
   const known = connection.value;
   const since = known.kind === "lost" || known.kind === "failing" ? known.since : Date.now();
   batch(() => {
+    now.value = Date.now();
     if (status === 401 || status === 403) {
       connection.value = { kind: "locked", detail };
     } else {
@@ -105,13 +77,14 @@ function lose(error: unknown): void {
 }
 
 async function readOnce(): Promise<void> {
+  begunAt = Date.now();
   try {
-    const value = await readFleet();
+    const value = await get<Fleet>("/v1/fleet", kReadMsMax);
     batch(() => {
+      if (serverDate) setClock(serverDate);
       fleet.value = { kind: "ok", value };
-      readAt.value = now.value = Date.now();
-      const offset = serverDate - readAt.value;
-      clockOffset.value = Math.abs(offset) > kClockErrorMs ? offset : 0;
+      now.value = Date.now();
+      readAt.value = Math.min(now.value, Math.max(begunAt - kSilenceMs, value.as_of - clockOffset.value));
       connection.value = { kind: "live" };
     });
   } catch (error) {
@@ -119,49 +92,82 @@ async function readOnce(): Promise<void> {
   }
 }
 
-/** Reads the fleet now; joins a read that is under way. */
-export function refresh(): Promise<void> {
-  reading ??= readOnce().finally(() => {
+function begin(): Promise<void> {
+  reading = readOnce().finally(() => {
     reading = null;
   });
   return reading;
 }
 
+/** Reads the fleet now. A read that is under way may be older than what was just done: another one follows it. */
+export function refresh(): Promise<void> {
+  if (!reading) return begin();
+  next ??= reading.then(() => {
+    next = null;
+    return begin();
+  });
+  return next;
+}
+
 function soon(): void {
   if (timer) return;
+  const pause = Math.max(0, begunAt + kReadGapMs - Date.now());
   timer = window.setTimeout(() => {
     timer = 0;
     void refresh();
-  }, kReadGapMs);
+  }, pause);
+}
+
+function cursor(): string {
+  return fleet.value.kind === "ok" ? fleet.value.value.cursor : "now";
 }
 
 function openFeed(): void {
-  stopStream = follow(
-    () => "/v1/events",
-    (frame) => {
+  feed = followFeed(() => `/v1/events?after=${encodeURIComponent(cursor())}`, {
+    onFrame: (frame) => {
+      if (frame.name === "beat") {
+        setClock((JSON.parse(frame.data) as Beat).now);
+        return;
+      }
       const event = JSON.parse(frame.data) as Event;
       for (const listener of [...listeners]) listener(event);
       soon();
     },
-    soon,
-  );
+    onBytes: () => {
+      heardAt = Date.now();
+    },
+    onOpen: soon,
+    onEnd: () => {
+      heardAt = 0;
+      if (!document.hidden) void refresh(); // says at once whether the daemon is gone
+    },
+    onGone: refresh, // events after the cursor were deleted: the next snapshot has another one
+  });
 }
 
 /** Starts reading. Called once, and again after a new token was given. */
 export function start(): void {
-  stopStream?.();
-  stopStream = null;
+  feed?.stop();
+  feed = null;
   void refresh().then(() => {
-    if (connection.value.kind !== "locked") openFeed();
+    if (connection.value.kind !== "locked" && !feed) openFeed();
   });
 }
 
 window.setInterval(() => {
-  now.value = Date.now();
-  if (!document.hidden && connection.value.kind !== "locked") void refresh();
-}, kReadEveryMs);
+  const at = Date.now();
+  if (Math.floor(at / 1000) !== Math.floor(now.value / 1000)) now.value = at;
+  if (document.hidden || connection.value.kind === "locked") return;
+  const silent = at - Math.max(heardAt, readAt.value);
+  if (connection.value.kind === "live" && heardAt > 0 && silent > kSilenceMs) {
+    lose(new Failure(0, "the daemon gives no sign of life"));
+    feed?.reconnect();
+  }
+  if (!reading && at - begunAt > kReadIdleMs) void refresh();
+}, kLookMs);
 
 document.addEventListener("visibilitychange", () => {
   now.value = Date.now();
+  heardAt = 0;
   if (!document.hidden && connection.value.kind !== "locked") void refresh();
 });

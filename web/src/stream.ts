@@ -22,8 +22,25 @@ function untilVisible(): Promise<void> {
   });
 }
 
+export interface Handlers {
+  onFrame: (frame: Frame) => void;
+  onOpen?: () => void;
+  onBytes?: () => void; // anything came, also a heartbeat
+  onEnd?: () => void; // the connection has ended, whatever the reason
+  onGone?: () => Promise<void>; // the server does not have what follows the last id; called before the next connection
+}
+
+export interface Feed {
+  stop: () => void;
+  reconnect: () => void; // gives up a connection that says nothing
+}
+
 /** `path` is called for each connection, since what to ask for changes. Returns how to stop. */
 export function follow(path: () => string, onFrame: (frame: Frame) => void, onOpen: () => void = () => {}): () => void {
+  return followFeed(path, { onFrame, onOpen }).stop;
+}
+
+export function followFeed(path: () => string, handlers: Handlers): Feed {
   const stop = new AbortController();
   let connected = new AbortController();
   let lastId = "";
@@ -31,7 +48,7 @@ export function follow(path: () => string, onFrame: (frame: Frame) => void, onOp
   const parser = createParser({
     onEvent: (event) => {
       if (event.id) lastId = event.id;
-      onFrame({ name: event.event ?? "message", data: event.data });
+      handlers.onFrame({ name: event.event ?? "message", data: event.data });
     },
   });
 
@@ -40,9 +57,13 @@ export function follow(path: () => string, onFrame: (frame: Frame) => void, onOp
     const body = await openStream(path(), lastId, connected.signal);
     if (!body) return false;
     tries = 0;
-    onOpen();
+    handlers.onBytes?.();
+    handlers.onOpen?.();
     const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
-    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) parser.feed(piece.value);
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      handlers.onBytes?.();
+      parser.feed(piece.value);
+    }
     return true;
   }
 
@@ -53,10 +74,16 @@ export function follow(path: () => string, onFrame: (frame: Frame) => void, onOp
       try {
         if (!(await once())) return;
       } catch (error) {
-        if (error instanceof Failure && (error.status === 410 || error.status === 422)) lastId = ""; // the cursor is too old: begin again
-        if (error instanceof Failure && (error.status === 401 || error.status === 404)) return;
+        const status = error instanceof Failure ? error.status : 0;
+        if (status === 401 || status === 404) return;
+        if (status === 410 || status === 422) {
+          lastId = ""; // the cursor is too old: begin again
+          await handlers.onGone?.();
+        }
       }
       parser.reset();
+      if (stop.signal.aborted) return;
+      handlers.onEnd?.();
       const pause = kBackoffMs[Math.min(tries++, kBackoffMs.length - 1)] ?? 0;
       await new Promise((resume) => setTimeout(resume, pause * (0.75 + Math.random() / 2)));
     }
@@ -70,5 +97,5 @@ export function follow(path: () => string, onFrame: (frame: Frame) => void, onOp
     connected.abort();
   });
   void keep();
-  return () => stop.abort();
+  return { stop: () => stop.abort(), reconnect: () => connected.abort() };
 }

@@ -85,7 +85,7 @@ export function RunFilterForm(): JSX.Element {
       <div class="chips" role="group" aria-label="States">
         {kStates.map((state) => (
           <button type="button" key={state} class={`chip ${state}`} aria-pressed={chosen.includes(state)} onClick={() => toggle(state)}>
-            {stateWords(state)} <span class="num">{seen.kind === "ok" ? (seen.value.counts[state] ?? "–") : <Unknown why="not read yet" />}</span>
+            {stateWords(state)} <span class="num">{seen.kind === "ok" ? (seen.value.runs[state] ?? "–") : <Unknown why="not read yet" />}</span>
           </button>
         ))}
       </div>

@@ -107,33 +107,58 @@ LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
   INSERT INTO event (seq, fence, cause, data, at) VALUES (0, 0, 'resized',
     format('{"limit":%s,"capacity":%s}', to_json(p_limit), coalesce(p_capacity::text, 'null')), clock()); END $$;
 
+-- An event of the fleet (domain/fleet_event.hpp), of a node or of none.
+CREATE FUNCTION add_fleet_event(p_cause text, p_data text, p_node bigint) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO stint.event (seq, fence, node_id, cause, data, at) VALUES (0, 0, p_node, p_cause, p_data, stint_v1.clock()) $$;
+
+-- After a pause: the limit admits nothing for so long. Nothing, if it was paused as long before.
+CREATE FUNCTION tell_pause(p_limit text, p_before timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE v_until timestamptz; t timestamptz := clock(); BEGIN
+  SELECT paused_until INTO v_until FROM named_limit WHERE name = p_limit;
+  IF p_before > t AND v_until = p_before THEN RETURN; END IF;
+  PERFORM add_fleet_event('paused', format('{"limit":%s,"for_ms":%s}', to_json(p_limit), coalesce((to_ms(v_until) - to_ms(t))::text, 'null')), NULL); END $$;
+
 -- Only an account is probed after a pause: domain::is_probed.
 CREATE FUNCTION pause(p_limit text, p_length_ms bigint) RETURNS void
-LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_before timestamptz; BEGIN
   PERFORM make_limits(ARRAY[p_limit]);
+  SELECT paused_until INTO v_before FROM named_limit WHERE name = p_limit FOR NO KEY UPDATE;
   UPDATE named_limit SET paused_until = greatest(paused_until, coalesce(later(clock(), p_length_ms), 'infinity')),
       ramp = CASE WHEN p_limit LIKE 'account:%' THEN 1 ELSE ramp END
     WHERE name = p_limit;
+  PERFORM tell_pause(p_limit, v_before);
   PERFORM note_pauses(ARRAY[p_limit]); END $$;
 
 -- Runs parked on it keep their rank; the first to be claimed is the probe.
 CREATE FUNCTION resume(p_limit text) RETURNS bigint
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
-DECLARE t timestamptz := clock(); v_woken bigint; BEGIN
+DECLARE t timestamptz := clock(); v_woken bigint; v_before timestamptz; BEGIN
   UPDATE run u SET state = 'queued', hold = NULL, not_before = NULL, parked_on = NULL, cause = 'limit_resumed', changed_at = t,
          seq = u.seq + 1, budget_until = by_agents_clock(later(t, u.budget_left_ms), u.agent_id, t), budget_left_ms = NULL
   FROM (SELECT run_id FROM run WHERE parked_on = p_limit AND state = 'parked' ORDER BY run_id FOR NO KEY UPDATE) l
   WHERE u.run_id = l.run_id;
   GET DIAGNOSTICS v_woken = ROW_COUNT;
   PERFORM make_limits(ARRAY[p_limit]);
+  SELECT paused_until INTO v_before FROM named_limit WHERE name = p_limit FOR NO KEY UPDATE;
   UPDATE named_limit SET paused_until = NULL WHERE name = p_limit;
   PERFORM note_pauses(ARRAY[p_limit]);
+  IF v_before > t OR v_woken > 0 THEN
+    PERFORM add_fleet_event('resumed', format('{"limit":%s,"woken":%s}', to_json(p_limit), v_woken), NULL);
+  END IF;
   RETURN v_woken; END $$;
 
+CREATE FUNCTION node_data(p_label text, p_lost bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT format('{"label":%s,"lost":%s}', to_json(p_label), p_lost) $$;
+
+-- The feed does not announce a node that carries only its own run: it comes and goes with each `stint run`.
 CREATE FUNCTION enrol(p_label text, p_lease_ms bigint, p_one_run boolean) RETURNS bigint
-LANGUAGE sql SET search_path = stint_v1, stint, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_node bigint; BEGIN
   INSERT INTO node (label, lease_until, beaten_at, one_run)
-    SELECT p_label, later(w, p_lease_ms), w, p_one_run FROM wall() w RETURNING node_id $$;
+    SELECT p_label, later(w, p_lease_ms), w, p_one_run FROM wall() w RETURNING node_id INTO v_node;
+  IF NOT p_one_run THEN PERFORM add_fleet_event('node_joined', node_data(p_label, 0), v_node); END IF;
+  RETURN v_node; END $$;
 
 CREATE FUNCTION beat(p_node bigint, p_lease_ms bigint) RETURNS TABLE (alive boolean, run_id bigint, fence bigint, stop text)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
@@ -145,18 +170,22 @@ DECLARE v_alive boolean; t timestamptz := wall(); BEGIN
     LEFT JOIN run r ON r.node_id = p_node AND r.state = 'running' AND r.stop IS NOT NULL ORDER BY r.run_id; END $$;
 
 CREATE FUNCTION drain(p_node bigint) RETURNS void
-LANGUAGE sql SET search_path = stint_v1, stint, pg_temp AS $$
-  UPDATE node SET state = 'draining' WHERE node_id = p_node AND state = 'live' $$;
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_one_run boolean; BEGIN
+  UPDATE node SET state = 'draining' WHERE node_id = p_node AND state = 'live' RETURNING one_run INTO v_one_run;
+  IF NOT v_one_run THEN PERFORM add_fleet_event('draining', '{"phase":"finishing"}', p_node); END IF; END $$;
 
 -- For update: no claim is under way.
 CREATE FUNCTION leave(p_node bigint) RETURNS void
-LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$ BEGIN
-  PERFORM FROM node WHERE node_id = p_node AND state <> 'dead' FOR UPDATE;
+LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
+DECLARE v_label text; v_one_run boolean; BEGIN
+  SELECT label, one_run INTO v_label, v_one_run FROM node WHERE node_id = p_node AND state <> 'dead' FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
   IF EXISTS (SELECT FROM run WHERE node_id = p_node AND state = 'running') THEN
     RAISE EXCEPTION USING ERRCODE = 'ST409', MESSAGE = 'the node still owns runs';
   END IF;
-  UPDATE node SET state = 'dead' WHERE node_id = p_node; END $$;
+  UPDATE node SET state = 'dead' WHERE node_id = p_node;
+  IF NOT v_one_run THEN PERFORM add_fleet_event('node_left', node_data(v_label, 0), p_node); END IF; END $$;
 
 CREATE FUNCTION nodes() RETURNS TABLE (node bigint, label text, state text, ago_ms bigint, runs bigint, one_run boolean)
 LANGUAGE sql VOLATILE SET search_path = stint_v1, stint, pg_temp AS $$

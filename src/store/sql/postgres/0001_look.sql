@@ -18,10 +18,11 @@ DECLARE v_run bigint := must_find(p_id); BEGIN
   RETURN QUERY SELECT * FROM told WHERE run_id = v_run AND seq > p_after ORDER BY seq LIMIT p_most; END $$;
 
 -- Below the snapshot's xmin every transaction has ended, so no event can appear behind the cursor later.
-CREATE FUNCTION feed(p_xid xid8, p_id bigint, p_most bigint) RETURNS SETOF told
+-- p_seen: the cursor is that of a snapshot, which has seen some later transactions, too; NULL: none.
+CREATE FUNCTION feed(p_xid xid8, p_id bigint, p_most bigint, p_seen pg_snapshot) RETURNS SETOF told
 LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
   SELECT * FROM told WHERE (xid, id) > (p_xid, p_id) AND xid < pg_snapshot_xmin(pg_current_snapshot())
-    ORDER BY xid, id LIMIT p_most $$;
+    AND (p_seen IS NULL OR NOT pg_visible_in_snapshot(xid, p_seen)) ORDER BY xid, id LIMIT p_most $$;
 
 -- Running runs that hold units of the limit, earliest claim first, by the set that each was claimed with.
 CREATE FUNCTION holders(p_limit int, p_most bigint)
@@ -46,14 +47,16 @@ CREATE FUNCTION count_waiters(p_limit int, p_rank timestamptz, p_run bigint, p_m
 
 -- One row per limit or, with p_listed, one per holder and then per waiter, up to that many of each.
 CREATE FUNCTION limits(p_listed bigint) RETURNS TABLE (name text, capacity bigint, units bigint, runs bigint, paused boolean,
-  paused_until_ms bigint, ramp bigint, paused_ms bigint, waiting bigint, holds boolean, id text, agent text, weight bigint, since_ms bigint)
+  paused_until_ms bigint, ramp bigint, paused_ms bigint, waiting bigint, turn_of text, holds boolean, id text, agent text, weight bigint,
+  since_ms bigint)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE t timestamptz := clock(); BEGIN
   RETURN QUERY SELECT g.name, g.capacity, h.units, h.runs, coalesce(g.paused_until > t, false),
       CASE WHEN g.paused_until > t THEN shown_ms(g.paused_until) END, g.ramp,
       CASE WHEN g.paused_until > t THEN to_ms(g.paused_until) - to_ms(t) END, count_waiters(g.limit_id, 'infinity', 0, NULL),
-      x.holds, x.id, x.agent, x.weight, shown_ms(x.since)
+      (SELECT s.name FROM agent s WHERE s.agent_id = g.turn_of AND g.turn_until > t
+        AND EXISTS (SELECT FROM run r WHERE r.agent_id = g.turn_of AND r.state = 'queued' AND r.hold IS NULL)), x.holds, x.id, x.agent, x.weight, shown_ms(x.since)
     FROM named_limit g CROSS JOIN LATERAL held(g.limit_id) h LEFT JOIN LATERAL (
       SELECT true AS holds, o.run_id, o.id, o.agent, o.weight, o.since, NULL::timestamptz AS rank FROM holders(g.limit_id, p_listed) o
       UNION ALL SELECT false, o.run_id, o.id, o.agent, o.weight, NULL, o.rank FROM waiters(g.limit_id, p_listed) o) x ON p_listed > 0

@@ -28,7 +28,7 @@ CREATE FUNCTION error_of_loss(p_next text, p_times bigint) RETURNS text LANGUAGE
 -- After the runs: pauses the limits that a park names, and widens the ramps after a success. Locks all limits first.
 CREATE FUNCTION settle_limits(p_runs bigint[], p_settles text[], p_park_on text[], p_park_ms bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
-DECLARE v_paused text[]; v_ramped int[]; BEGIN
+DECLARE v_paused text[]; v_ramped int[]; v_before timestamptz[]; BEGIN
   SELECT array_agg(DISTINCT i.name) INTO v_paused FROM unnest(p_settles, p_park_on) i (settle, name)
     WHERE i.settle = 'park' AND i.name <> '';
   IF v_paused IS NOT NULL THEN PERFORM make_limits(v_paused); END IF;
@@ -39,6 +39,7 @@ DECLARE v_paused text[]; v_ramped int[]; BEGIN
   END IF;
   IF v_paused IS NULL AND v_ramped IS NULL THEN RETURN; END IF;
   PERFORM FROM named_limit WHERE limit_id = ANY (v_ramped) OR name = ANY (v_paused) ORDER BY limit_id FOR NO KEY UPDATE;
+  SELECT array_agg(g.paused_until ORDER BY p.at) INTO v_before FROM unnest(v_paused) WITH ORDINALITY p (name, at) JOIN named_limit g USING (name);
   -- Each success doubles it, up to the capacity or 64; then the ramp ends.
   UPDATE named_limit g SET ramp = CASE WHEN g.ramp * 2 ^ n.times < least(g.capacity, 64) THEN (g.ramp * 2 ^ n.times)::bigint END
     FROM (SELECT m.limit_id, count(*) AS times FROM unnest(p_runs, p_settles) i (run_id, settle)
@@ -49,7 +50,10 @@ DECLARE v_paused text[]; v_ramped int[]; BEGIN
             FROM unnest(p_settles, p_park_on, p_park_ms) i (settle, name, park_ms)
             WHERE i.settle = 'park' AND i.name <> '' GROUP BY i.name) n
     WHERE g.name = n.name;
-  IF v_paused IS NOT NULL THEN PERFORM note_pauses(v_paused); END IF; END $$;
+  IF v_paused IS NOT NULL THEN
+    PERFORM tell_pause(p.name, p.before) FROM unnest(v_paused, v_before) p (name, before);
+    PERFORM note_pauses(v_paused);
+  END IF; END $$;
 
 -- The same for the settlements at these places.
 CREATE FUNCTION settle_limits_at(p_at bigint[], p_runs bigint[], p_settles text[], p_park_on text[], p_park_ms bigint[]) RETURNS void

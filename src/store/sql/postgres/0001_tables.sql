@@ -111,6 +111,7 @@ CREATE INDEX run_parked   ON run (parked_on)              WHERE state = 'parked'
 CREATE INDEX run_doubt    ON run (run_id)                 WHERE state = 'in_doubt';  -- for lists: usually empty
 CREATE INDEX run_child    ON run (parent_id)              WHERE parent_id IS NOT NULL;
 CREATE INDEX run_finished ON run (finished_at, run_id)    WHERE finished_at IS NOT NULL;
+CREATE INDEX run_failed   ON run (finished_at, run_id)    WHERE state IN ('failed', 'expired');
 CREATE UNIQUE INDEX run_idem ON run (idem_key, agent_id)  WHERE idem_key IS NOT NULL;  -- looked up with and without its agent
 
 -- Data that is written once and read once, kept out of the hot rows. Text, not jsonb: it is returned unchanged.
@@ -161,6 +162,10 @@ CREATE TABLE event (
   cause text NOT NULL, state text, hold text, error text, data text, at timestamptz NOT NULL);
 CREATE UNIQUE INDEX event_of_run ON event (run_id, seq);
 CREATE INDEX event_feed ON event (xid, id);
+CREATE INDEX event_of_fleet ON event (at) WHERE run_id IS NULL;
+-- The newest event that prune() has deleted: a cursor before it has missed some.
+CREATE TABLE pruned (xid xid8 NOT NULL, id bigint NOT NULL);
+INSERT INTO pruned VALUES ('0', 0);
 
 -- A trigger writes an event for each change that raises seq, so that no statement can omit it; once per statement,
 -- however many rows. A note writes its own event with its data, and a run from another store brings its events. No

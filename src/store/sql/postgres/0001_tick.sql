@@ -92,8 +92,8 @@ DECLARE t timestamptz := clock(); v_runs bigint[]; v_sessions bigint[]; v_expire
 CREATE FUNCTION declare_dead(p_far_ms bigint) RETURNS TABLE (node bigint, lost bigint)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
-DECLARE v_runs bigint[]; v_fences bigint[]; v_none text[]; v_nothing bigint[]; BEGIN
-  SELECT node_id INTO node FROM node
+DECLARE v_runs bigint[]; v_fences bigint[]; v_none text[]; v_nothing bigint[]; v_label text; BEGIN
+  SELECT node_id, label INTO node, v_label FROM node
     WHERE state <> 'dead' AND (lease_until < wall() OR lease_until > later(wall(), p_far_ms))
     ORDER BY lease_until, node_id LIMIT 1 FOR UPDATE SKIP LOCKED;
   IF NOT FOUND THEN RETURN; END IF;
@@ -104,6 +104,7 @@ DECLARE v_runs bigint[]; v_fences bigint[]; v_none text[]; v_nothing bigint[]; B
   v_nothing := array_fill(NULL::bigint, ARRAY[cardinality(v_runs)]);
   SELECT count(*) INTO lost FROM settle(node, v_runs, v_fences, array_fill('lost'::text, ARRAY[cardinality(v_runs)]), v_none, v_none,
     array_fill(0::bigint, ARRAY[cardinality(v_runs)]), v_none, v_nothing, v_nothing, v_nothing);
+  PERFORM add_fleet_event('node_dead', node_data(v_label, lost), node);
   RETURN NEXT; END $$;
 
 -- How long until the next due moment.

@@ -1,11 +1,15 @@
 -- Deleting old runs, and moving runs between stores.
 
--- Deletes ended runs with everything that belongs to them, then sessions without a run and the rows of nodes long
--- dead. Also merges what several nodes used on a past day into one row. A settle that writes such a row meanwhile
+-- Deletes ended runs with everything that belongs to them and events of the fleet as old, then sessions without a run
+-- and the rows of nodes long dead. Also merges what several nodes used on a past day into one row. A settle that writes such a row meanwhile
 -- either makes this wait, or creates a new row.
+-- Events are missing from the feed up to this one.
+CREATE FUNCTION mark_pruned(p_xid xid8, p_id bigint) RETURNS void LANGUAGE sql AS $$
+  UPDATE stint.pruned SET xid = p_xid, id = p_id WHERE (xid, id) < (p_xid, p_id) $$;
+
 CREATE FUNCTION prune(p_age_ms bigint, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
-DECLARE v_before timestamptz := later(clock(), -p_age_ms); v_runs bigint[]; v_sessions bigint[]; BEGIN
+DECLARE v_before timestamptz := later(clock(), -p_age_ms); v_runs bigint[]; v_sessions bigint[]; v_marked text; BEGIN
   WITH old AS (
     DELETE FROM spent s WHERE s.node_id <> 0 AND s.day < (later(wall(), -p_age_ms) AT TIME ZONE 'UTC')::date RETURNING s.*)
   INSERT INTO spent AS s (day, agent_id, node_id, runs, tokens, cost_micros)
@@ -16,6 +20,8 @@ DECLARE v_before timestamptz := later(clock(), -p_age_ms); v_runs bigint[]; v_se
   DELETE FROM node WHERE node_id IN (
     SELECT node_id FROM node WHERE state = 'dead' AND lease_until < later(wall(), -p_age_ms) LIMIT p_most FOR UPDATE SKIP LOCKED);
   PERFORM forget_batches(v_before, p_most);
+  WITH gone AS (DELETE FROM event WHERE run_id IS NULL AND at < v_before RETURNING xid, id)
+  SELECT mark_pruned(g.xid, g.id) FROM (SELECT xid, id FROM gone ORDER BY xid DESC, id DESC LIMIT 1) g INTO v_marked;
   SELECT array_agg(run_id), array_agg(DISTINCT session_id) FILTER (WHERE session_id IS NOT NULL) INTO v_runs, v_sessions
     FROM (SELECT run_id, session_id FROM run WHERE finished_at < v_before AND finished_at IS NOT NULL
           ORDER BY finished_at LIMIT p_most FOR UPDATE SKIP LOCKED) x;
@@ -25,7 +31,8 @@ DECLARE v_before timestamptz := later(clock(), -p_age_ms); v_runs bigint[]; v_se
   DELETE FROM output WHERE run_id = ANY (v_runs);
   DELETE FROM output_chunk WHERE run_id = ANY (v_runs);
   DELETE FROM message WHERE run_id = ANY (v_runs);
-  DELETE FROM event WHERE run_id = ANY (v_runs);
+  WITH gone AS (DELETE FROM event WHERE run_id = ANY (v_runs) RETURNING xid, id)
+  SELECT mark_pruned(g.xid, g.id) FROM (SELECT xid, id FROM gone ORDER BY xid DESC, id DESC LIMIT 1) g INTO v_marked;
   WITH gone AS (DELETE FROM family_run WHERE run_id = ANY (v_runs) RETURNING family_id)
   DELETE FROM family f USING gone WHERE f.family_id = gone.family_id
     AND NOT EXISTS (SELECT FROM family_run o WHERE o.family_id = f.family_id AND o.run_id <> ALL (v_runs));

@@ -5,6 +5,8 @@
 
 -- name: begin
 BEGIN
+-- name: begin_read
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY
 -- name: commit
 COMMIT
 -- name: roll_back
@@ -46,6 +48,8 @@ SELECT * FROM stint_v1.beat($1, $2)
 SELECT stint_v1.drain($1)
 -- name: leave
 SELECT stint_v1.leave($1), stint_v1.announce()
+-- name: announce
+SELECT stint_v1.add_fleet_event($2, $3, $1)
 -- name: nodes
 SELECT * FROM stint_v1.nodes()
 
@@ -125,7 +129,8 @@ SELECT * FROM stint_v1.used($1)
 -- name: events
 SELECT * FROM stint_v1.events($1, $2, $3)
 -- name: feed
-SELECT * FROM stint_v1.feed($1, $2, $3)
+-- One row more than events, if there are none: the newest event that was deleted.
+SELECT f.*, p.xid, p.id FROM stint.pruned p LEFT JOIN LATERAL stint_v1.feed($1, $2, $3, nullif($4, '')::pg_snapshot) f ON true ORDER BY f.xid, f.id
 -- name: feed_now
 SELECT xid::text::bigint - 1, 9223372036854775807 FROM pg_snapshot_xmin(pg_current_snapshot()) xid
 -- name: why
@@ -164,6 +169,40 @@ SELECT * FROM stint_v1.advance_batch(stint_v1.expect($9::bigint, $1::text), $2, 
 SELECT stint_v1.release_batch($1, $2)
 -- name: stop_batch
 SELECT stint_v1.stop_batch(stint_v1.expect($2::bigint, $1::text))
+-- name: snapshot_moment
+SELECT pg_current_snapshot()::text, stint_v1.shown_ms(stint_v1.clock()) FROM stint_v1.expect($1::bigint, true) e WHERE e
+-- name: tally_ready
+SELECT * FROM stint_v1.tally_ready()
+-- name: tally_held
+SELECT * FROM stint_v1.tally_held()
+-- name: last_ends
+SELECT * FROM stint_v1.last_ends($1, $2)
+-- name: store_bytes
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class WHERE relnamespace = 'stint'::regnamespace AND relkind = 'r'
+-- name: list_running
+SELECT @run@,
+  (SELECT CASE WHEN $2 = 0::bigint OR octet_length(body) <= $2 THEN body
+               ELSE json_build_object('title', replace(body, '\u0000', '')::json -> 'title')::text END FROM stint.run_input i WHERE i.run_id = s.run_id),
+  (SELECT CASE WHEN $2 = 0::bigint OR octet_length(body) <= $2 THEN body
+               ELSE json_build_object('usage', replace(body, '\u0000', '')::json -> 'usage')::text END FROM stint.run_result o WHERE o.run_id = s.run_id)
+FROM (SELECT run_id FROM stint.run WHERE state = 'running' ORDER BY started_at, run_id LIMIT $1) n JOIN stint_v1.seen s USING (run_id)
+ORDER BY started_ms, run_id
+-- name: list_needs
+SELECT @run@,
+  (SELECT CASE WHEN $2 = 0::bigint OR octet_length(body) <= $2 THEN body
+               ELSE json_build_object('title', replace(body, '\u0000', '')::json -> 'title')::text END FROM stint.run_input i WHERE i.run_id = s.run_id),
+  (SELECT CASE WHEN $2 = 0::bigint OR octet_length(body) <= $2 THEN body
+               ELSE json_build_object('usage', replace(body, '\u0000', '')::json -> 'usage')::text END FROM stint.run_result o WHERE o.run_id = s.run_id)
+FROM (SELECT run_id FROM stint.run WHERE state = 'in_doubt' OR state = 'parked' AND hold = 'person' ORDER BY run_id LIMIT $1) n JOIN stint_v1.seen s USING (run_id)
+ORDER BY run_id
+-- name: list_failures
+SELECT @run@,
+  (SELECT CASE WHEN $2 = 0::bigint OR octet_length(body) <= $2 THEN body
+               ELSE json_build_object('title', replace(body, '\u0000', '')::json -> 'title')::text END FROM stint.run_input i WHERE i.run_id = s.run_id),
+  (SELECT CASE WHEN $2 = 0::bigint OR octet_length(body) <= $2 THEN body
+               ELSE json_build_object('usage', replace(body, '\u0000', '')::json -> 'usage')::text END FROM stint.run_result o WHERE o.run_id = s.run_id)
+FROM (SELECT run_id FROM stint.run WHERE state IN ('failed', 'expired') ORDER BY finished_at DESC, run_id DESC LIMIT $1) n JOIN stint_v1.seen s USING (run_id)
+ORDER BY finished_ms DESC, run_id DESC
 -- name: prune
 SELECT stint_v1.prune(stint_v1.expect($3::bigint, $1::bigint), $2)
 -- name: prune_if_due

@@ -10,6 +10,10 @@ CREATE OR REPLACE FUNCTION stint_v1.wall() RETURNS timestamptz LANGUAGE sql VOLA
   $$ SELECT date_trunc('milliseconds', clock_timestamp()) $$;
 -- name: set_clock
 UPDATE stint_test.clock SET now = stint_v1.from_ms($1)
+-- name: begin
+BEGIN
+-- name: commit
+COMMIT
 -- name: end_lease
 UPDATE stint.node SET lease_until = stint_v1.wall() - interval '1 s' WHERE node_id = $1
 -- name: store_clock

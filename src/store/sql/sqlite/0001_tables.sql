@@ -79,6 +79,7 @@ CREATE INDEX run_session  ON run (session, run_id)        WHERE finished_at IS N
 CREATE INDEX run_parked   ON run (state, parked_on)       WHERE state = 'parked' OR state = 'in_doubt';
 CREATE INDEX run_child    ON run (parent_id)              WHERE parent_id IS NOT NULL;
 CREATE INDEX run_finished ON run (finished_at)            WHERE finished_at IS NOT NULL;
+CREATE INDEX run_failed   ON run (finished_at)            WHERE state = 'failed' OR state = 'expired';
 -- A key is looked up with and without its agent.
 CREATE UNIQUE INDEX run_idem ON run (idem_key, agent_id)  WHERE idem_key IS NOT NULL;
 
@@ -91,6 +92,17 @@ CREATE TRIGGER run_moved AFTER UPDATE OF state ON run WHEN (new.state = 'queued'
   UPDATE queue_size SET n = n + CASE new.state WHEN 'queued' THEN 1 ELSE -1 END WHERE agent_id = new.agent_id; END;
 CREATE TRIGGER run_went AFTER DELETE ON run WHEN old.state = 'queued' BEGIN
   UPDATE queue_size SET n = n - 1 WHERE agent_id = old.agent_id; END;
+
+-- How many runs ended in each state: a snapshot would have to read all of them. Kept like queue_size; a run that has
+-- ended changes no more.
+CREATE TABLE ended_runs (state TEXT PRIMARY KEY, n INT NOT NULL CHECK (n >= 0)) STRICT, WITHOUT ROWID;
+INSERT INTO ended_runs VALUES ('succeeded', 0), ('failed', 0), ('cancelled', 0), ('expired', 0);
+CREATE TRIGGER run_came_ended AFTER INSERT ON run WHEN new.finished_at IS NOT NULL BEGIN
+  UPDATE ended_runs SET n = n + 1 WHERE state = new.state; END;
+CREATE TRIGGER run_ended AFTER UPDATE OF finished_at ON run WHEN new.finished_at IS NOT NULL AND old.finished_at IS NULL BEGIN
+  UPDATE ended_runs SET n = n + 1 WHERE state = new.state; END;
+CREATE TRIGGER run_forgotten AFTER DELETE ON run WHEN old.finished_at IS NOT NULL BEGIN
+  UPDATE ended_runs SET n = n - 1 WHERE state = old.state; END;
 
 -- Data that is written once and read once, kept out of the hot rows.
 -- `search` (search_text.hpp) comes first: a search does not read the pages of a long body.
@@ -118,6 +130,7 @@ CREATE TABLE event (
   event_id INTEGER PRIMARY KEY AUTOINCREMENT, run_id INT, seq INT NOT NULL, fence INT NOT NULL, node_id INT,
   cause TEXT NOT NULL, state TEXT, hold TEXT, error TEXT, data TEXT, at INT NOT NULL) STRICT;
 CREATE UNIQUE INDEX event_of_run ON event (run_id, seq) WHERE run_id IS NOT NULL;
+CREATE INDEX event_of_fleet ON event (at) WHERE run_id IS NULL;
 
 -- One action on many runs. `batch_runs` has its set in pieces: the ids from place `at` on, without separators. A run is acted on
 -- before its place is counted in done, skipped or failed.

@@ -8,6 +8,8 @@ PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000
 PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
 -- name: begin
 BEGIN IMMEDIATE
+-- name: begin_read
+BEGIN
 -- name: commit
 COMMIT
 -- name: roll_back
@@ -240,6 +242,17 @@ SELECT length(body), body FROM message WHERE run_id = ?1 AND at >= ?2 ORDER BY a
 
 -- name: finished_before
 SELECT run_id FROM run WHERE finished_at < ?1 AND finished_at IS NOT NULL ORDER BY finished_at LIMIT ?2;
+-- name: mark_pruned
+-- The newest event that was deleted: a cursor before it has missed some.
+INSERT INTO meta (key, value) SELECT 'pruned_event', last FROM (SELECT max(event_id) AS last FROM event WHERE run_id = ?1 AND run_id IS NOT NULL)
+  WHERE last IS NOT NULL ON CONFLICT DO UPDATE SET value = max(value, excluded.value);
+-- name: mark_pruned_fleet
+INSERT INTO meta (key, value) SELECT 'pruned_event', last FROM (SELECT max(event_id) AS last FROM event INDEXED BY event_of_fleet WHERE run_id IS NULL AND at < ?1)
+  WHERE last IS NOT NULL ON CONFLICT DO UPDATE SET value = max(value, excluded.value);
+-- name: forget_fleet_events
+DELETE FROM event WHERE event_id IN (SELECT event_id FROM event INDEXED BY event_of_fleet WHERE run_id IS NULL AND at < ?1);
+-- name: pruned_event
+SELECT coalesce((SELECT value FROM meta WHERE key = 'pruned_event'), 0);
 -- name: forget_run
 DELETE FROM run WHERE run_id = ?1;
 -- name: forget_input
@@ -356,6 +369,35 @@ SELECT count(*) FROM run WHERE state = 'queued' AND hold IS NULL
   AND (kept_for IS NULL OR kept_for NOT IN (SELECT node_id FROM node WHERE state <> 'dead'));
 -- name: count_events
 SELECT count(*) FROM event;
+-- name: count_running
+SELECT count(*) FROM run INDEXED BY run_owned WHERE state = 'running';
+-- name: count_parked
+SELECT count(*) FROM run INDEXED BY run_parked WHERE state = 'parked';
+-- name: count_in_doubt
+SELECT count(*) FROM run INDEXED BY run_parked WHERE state = 'in_doubt';
+-- name: tally_ended
+SELECT state, n FROM ended_runs;
+-- name: tally_ready
+-- A run that was never claimed waits since it was submitted, any other since its last event.
+SELECT agent_id, min(rank), count(*), sum(kept_for IS NOT NULL AND kept_for IN (SELECT node_id FROM node WHERE state <> 'dead')),
+  min(CASE WHEN fence = 0 THEN created_at ELSE (SELECT e.at FROM event e WHERE e.run_id = r.run_id AND e.run_id IS NOT NULL AND e.seq = r.seq) END)
+FROM run r INDEXED BY run_ready WHERE state = 'queued' AND hold IS NULL GROUP BY agent_id;
+-- name: tally_held
+SELECT state, hold, parked_on, count(*),
+  min(CASE WHEN fence = 0 THEN created_at ELSE (SELECT e.at FROM event e WHERE e.run_id = r.run_id AND e.run_id IS NOT NULL AND e.seq = r.seq) END)
+FROM (SELECT run_id AS n FROM run INDEXED BY run_parked WHERE state = 'parked'
+  UNION ALL SELECT run_id FROM run INDEXED BY run_asleep WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session' AND state = 'queued'
+  UNION ALL SELECT run_id FROM run INDEXED BY run_session WHERE finished_at IS NULL AND session IS NOT NULL AND hold = 'session') CROSS JOIN run r ON r.run_id = n
+GROUP BY state, hold, parked_on;
+-- name: last_ends
+SELECT count(*), min(finished_at) FROM (SELECT finished_at, state FROM run WHERE finished_at > ?1 AND finished_at IS NOT NULL
+  ORDER BY finished_at DESC LIMIT ?2) WHERE state = 'succeeded' OR state = 'failed';
+-- name: list_running
+SELECT @run@ FROM run INDEXED BY run_owned WHERE state = 'running' ORDER BY started_at, run_id LIMIT ?1;
+-- name: list_needs
+SELECT @run@ FROM run INDEXED BY run_parked WHERE (state = 'parked' OR state = 'in_doubt') AND (state = 'in_doubt' OR hold = 'person') ORDER BY run_id LIMIT ?1;
+-- name: list_failures
+SELECT @run@ FROM run INDEXED BY run_failed WHERE state = 'failed' OR state = 'expired' ORDER BY finished_at DESC, run_id DESC LIMIT ?1;
 -- name: count_nodes
 SELECT count(*) FROM node WHERE state <> 'dead';
 -- name: count_bytes
@@ -365,6 +407,10 @@ SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size();
 SELECT @run@ FROM run WHERE run_id > ?1 ORDER BY run_id LIMIT ?2;
 -- name: integrity
 PRAGMA integrity_check(20);
+-- name: wrong_ended
+SELECT e.state, e.n, coalesce(r.n, 0) FROM ended_runs e
+  LEFT JOIN (SELECT state, count(*) AS n FROM run WHERE finished_at IS NOT NULL GROUP BY state) r USING (state)
+  WHERE e.n <> coalesce(r.n, 0) ORDER BY e.state;
 -- name: wrong_counts
 SELECT a.name, coalesce(q.n, 0), coalesce(r.n, 0) FROM agent a LEFT JOIN queue_size q USING (agent_id)
   LEFT JOIN (SELECT agent_id, count(*) AS n FROM run WHERE state = 'queued' GROUP BY agent_id) r USING (agent_id)

@@ -1,8 +1,9 @@
 # Entries of ctest, and how many of them run at once.
 #
-# A machine of N cores has 2 N slots (`ctest -j`, set by ./dev). An entry that computes takes 2 of them, so that each core runs one; an
-# entry that mostly waits for processes and clocks takes 1 (WAITS). One whose timing measurements other tests would disturb runs
-# ALONE. Labels: `tsan` also runs under ThreadSanitizer; `long` and `ports` run in the long form only (`./dev test --full`).
+# A machine of N cores has 4 N slots (`ctest -j`, set by ./dev). An entry that computes takes 3 of them, so that each core runs one; an
+# entry that mostly waits for processes and clocks takes 1 (WAITS): one waits beside each that computes, and four a core when those are
+# done. One whose timing measurements other tests would disturb runs ALONE. Labels: `tsan` also runs under ThreadSanitizer; `long` and
+# `ports` run in the long form only (`./dev test --full`).
 
 if(STINT_TESTS)
   find_program(STINT_PYTHON python3 REQUIRED)
@@ -22,7 +23,7 @@ function(stint_entry name)
   if(NOT arg_SECONDS_MAX)
     set(arg_SECONDS_MAX ${STINT_TEST_SECONDS_MAX})
   endif()
-  set(places 2)
+  set(places 3)
   if(arg_WAITS)
     set(places 1)
   endif()

@@ -2,6 +2,7 @@
 #include "app/demo_fleet.hpp"
 #include "app/serve.hpp"
 #include "cli/agents.hpp"
+#include "cli/command.hpp"
 #include "cli/complete.hpp"
 #include "cli/completions.hpp"
 #include "cli/config.hpp"
@@ -25,7 +26,6 @@
 #include "provider/ask.hpp"
 #include "stint/since_boot.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -86,9 +86,8 @@ int run_command_line(int argc, char** argv) {
     return stint::provider::ask_main({words.begin() + 1, words.end()});
   }
   const std::vector<std::string> command = cut_command(words);
-  CLI::App app(kDescription, "stint");
-  app.set_version_flag("--version", "stint " STINT_VERSION);
-  app.require_subcommand(0, 1);
+  stint::cli::CommandLine line(kDescription, STINT_VERSION);
+  CLI::App& app = line.app();
   stint::cli::InitCommand init(app);
   stint::cli::AgentsCommand agents(app);
   stint::cli::ConfigCommand config(app);
@@ -111,12 +110,10 @@ int run_command_line(int argc, char** argv) {
     stint::cli::print_out("{}", to_text(complete(app, words, names)));
     return kExitOk;
   }
-  std::ranges::reverse(words);  // CLI11 expects them in reverse order
-  try {
-    app.parse(words);
-  } catch (const CLI::ParseError& error) {
-    const bool wrong = app.exit(error) != 0;
-    return !wrong ? kExitOk : with.chosen() ? kExitWithFailed : kExitUsage;
+  switch (line.parse(words)) {
+    case stint::cli::CommandLine::Parsed::command: break;
+    case stint::cli::CommandLine::Parsed::answered: return kExitOk;
+    case stint::cli::CommandLine::Parsed::wrong: return with.chosen() ? kExitWithFailed : kExitUsage;
   }
   if (init.chosen()) return init.run();
   if (agents.chosen()) return agents.run();
@@ -133,7 +130,7 @@ int run_command_line(int argc, char** argv) {
   if (completions.chosen()) return completions.run();
   if (demo.chosen()) return demo.run();
   if (provider.chosen()) return provider.run();
-  stint::cli::print_out("{}", app.help());
+  stint::cli::print_out("{}", line.help());
   return kExitOk;
 }
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace stint::cli {
@@ -59,6 +60,26 @@ const Option& Option::excludes(const Option& other) const {
   option_->excludes(other.option_);
   return *this;
 }
+
+CommandLine::CommandLine(const std::string& description, const std::string& version)
+    : app_(std::make_unique<CLI::App>(description, "stint")) {
+  app_->set_version_flag("--version", "stint " + version);
+  app_->require_subcommand(0, 1);
+}
+
+CommandLine::~CommandLine() = default;
+
+CommandLine::Parsed CommandLine::parse(std::vector<std::string> words) {
+  std::ranges::reverse(words);  // CLI11 expects them in reverse order
+  try {
+    app_->parse(words);
+  } catch (const CLI::ParseError& error) {
+    return app_->exit(error) == 0 ? Parsed::answered : Parsed::wrong;
+  }
+  return Parsed::command;
+}
+
+std::string CommandLine::help() const { return app_->help(); }
 
 Command::Command(CLI::App& app, const std::string& name, const std::string& summary) {
   CLI::App* above = &app;

@@ -1,8 +1,9 @@
-/// A command of the program: name, options, help. Hides the parser (CLI11), whose header costs seconds in every file
-/// that includes it: only command.cpp and completion, which walks the tree of commands, do.
+/// The command line and its commands: name, options, help. Hides the parser (CLI11), whose header costs seconds in
+/// every file that includes it: only command.cpp and completion, which walks the tree of commands, do.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,24 @@ class Option {
 
  private:
   CLI::Option* option_;
+};
+
+/// The whole command line, to which the commands add themselves.
+class CommandLine {
+ public:
+  CommandLine(const std::string& description, const std::string& version);
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  [[nodiscard]] CLI::App& app() noexcept { return *app_; }
+  enum class Parsed : std::uint8_t { command, answered, wrong };
+  /// `answered`: help or version was asked for, and is printed. `wrong`: the error is printed.
+  [[nodiscard]] Parsed parse(std::vector<std::string> words);
+  [[nodiscard]] std::string help() const;
+
+ private:
+  std::unique_ptr<CLI::App> app_;
 };
 
 class Command {

@@ -6,12 +6,12 @@ readonly TEST_MINUTES_MAX=25 # the goal is 12
 readonly REST_MINUTES_MAX=60 # the goal is 45 for both together
 readonly SLOWEST_SHOWN=10
 
-# tests PRESET OPTION…: runs them (tools/run_tests.py has the options); sets `passed`, `failed` and `skipped`. Twice as many slots as cores:
-# an entry that computes takes two (cmake/Tests.cmake).
+# tests PRESET OPTION…: runs them (tools/run_tests.py has the options); sets `passed`, `failed` and `skipped`. Four slots a core:
+# an entry that computes takes three, one that waits takes one (cmake/Tests.cmake).
 tests() {
   tests_preset=$1
   shift
-  python3 -B "$root/tools/run_tests.py" "$build/$tests_preset" --jobs $((jobs * 2)) "$@" || die "the tests of $tests_preset did not run"
+  python3 -B "$root/tools/run_tests.py" "$build/$tests_preset" --jobs $((jobs * 4)) "$@" || die "the tests of $tests_preset did not run"
   read -r passed failed skipped <"$build/$tests_preset/tests.counts"
 }
 

@@ -9,7 +9,10 @@ function(stint_sql target dialect)
   file(READ ${queries} sql)
   string(REGEX MATCH "-- columns: ([^\n]*)" _ "${sql}")
   set(columns "${CMAKE_MATCH_1}")
+  string(REGEX MATCH "-- wanted: ([^\n]*)" _ "${sql}")
+  set(wanted "${CMAKE_MATCH_1}")
   string(REPLACE "@run@" "${columns}" sql "${sql}")
+  string(REPLACE "@wanted@" "${wanted}" sql "${sql}")
   string(REPLACE ";" "<semicolon>" sql "${sql}")  # else CMake treats it as a list
   string(REPLACE "-- name: " ";" parts "${sql}")
   list(POP_FRONT parts)  # the text before the first

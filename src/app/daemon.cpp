@@ -201,6 +201,7 @@ Task<Result<>> Daemon::serve() {
     STINT_CO_CHECK(co_await store_->configure(snapshot_->cluster_limits, project::names_in_store(*snapshot_)));
     ready_.notify();
     scope.spawn(server_->serve());
+    scope.spawn(node_->fleet().carry_batches(log_));
     Result<> ended = co_await engine().run();
     co_await flush_subscribers();
     scope.cancel();

@@ -1,5 +1,6 @@
 #include "cli/cancel.hpp"
 
+#include "cli/batch.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
@@ -71,14 +72,27 @@ CancelCommand::CancelCommand(CLI::App& app)
     : command_(app, "cancel", "Cancel runs; returns when none of their processes is left") {
   command_.footer(
       "Also cancels the runs that they submitted. Prints a receipt: processes ended, and how long it took. A run that\n"
-      "has ended stays as it is. Exit status: 0 nothing is left · 1 no such run · 6 a run is in doubt.");
-  command_.option("ID", ids_, "Give the ids of runs, or unique prefixes").value("…").required();
-  command_.flag("--json", json_, "Print one JSON object per run");
+      "has ended stays as it is. Exit status: 0 nothing is left · 1 no such run · 6 a run is in doubt.\n\n" +
+      std::string(kBatchHelp));
+  command_.option("ID", ids_, "Give the ids of runs, or unique prefixes").value("…");
+  filter_.add_to(command_, "Cancel");
+  command_.flag("--all", all_, "Cancel all runs that have not ended");
+  command_.flag("--yes", yes_, "Do not ask before a cancel by filter");
+  command_.flag("--json", json_, "Print one JSON object per run, or one of a cancel by filter");
 }
 
 bool CancelCommand::chosen() const { return command_.chosen(); }
 
 int CancelCommand::run(const domain::System& system) {
+  const bool by_filter = all_ || filter_.given();
+  if (by_filter == !ids_.empty()) {
+    complain({Errc::invalid, by_filter ? "give ids or filters, not both" : "give ids, filters, or --all"});
+    return kExitUsage;
+  }
+  if (by_filter) {
+    return blocking_run_batch(
+        system, {}, {.action = store::BatchAction::cancel, .filter = filter_, .all = all_, .yes = yes_, .json = json_});
+  }
   return run_on_fleet(system, {}, [this](FleetAccess& access) { return cancel(access, ids_, json_); });
 }
 

@@ -1,7 +1,8 @@
-/// `stint cancel ID…`: cancels runs, and returns when none of their processes is left.
+/// `stint cancel ID…`: cancels runs, by id or by filter, and returns when none of their processes is left.
 #pragma once
 
 #include "cli/command.hpp"
+#include "cli/filter_options.hpp"
 #include "domain/system.hpp"
 
 #include <string>
@@ -18,7 +19,8 @@ class CancelCommand {
  private:
   Command command_;
   std::vector<std::string> ids_;
-  bool json_ = false;
+  FilterOptions filter_;
+  bool all_ = false, yes_ = false, json_ = false;
 };
 
 }  // namespace stint::cli

@@ -24,55 +24,53 @@ void print(const std::vector<engine::RunView>& runs, const FleetAccess& access, 
   }
 }
 
-store::Filter filter_of(const ListOptions& options) {
-  store::Filter filter;
-  for (const std::string& name : options.states) {
-    if (const auto state = domain::parse_run_state(name)) filter.states.push_back(*state);
-  }
-  filter.agent = options.agent;
-  filter.session = options.session;
-  filter.most = options.all ? kRunsPage : options.limit;
-  return filter;
-}
-
-void say_none(const store::Filter& filter) {
-  const bool filtered = !filter.states.empty() || !filter.agent.empty() || !filter.session.empty();
-  print_out("No runs{}. `stint submit AGENT` submits one.\n", filtered ? " match" : " yet");
+void say_none(const ListOptions& options) {
+  print_out("No runs{}. `stint submit AGENT` submits one.\n", options.filter.given() ? " match" : " yet");
 }
 
 /// Prints page by page, so that the first appears at once; JSON is one object.
-Task<Result<int>> list_all(FleetAccess& access, const ListOptions& options, store::Filter filter) {
+Task<Result<int>> list_all(FleetAccess& access, const ListOptions& options, engine::Search search) {
   std::vector<engine::RunView> whole;
-  for (bool first = true;; first = false) {
-    STINT_CO_TRY(std::vector<engine::RunView> page, co_await access.fleet.list(filter));
-    const bool last = page.size() < kRunsPage;
-    if (!page.empty()) filter.before = page.back().run.number;
+  search.filter.most = kRunsPage;
+  bool any = false;
+  while (true) {
+    STINT_CO_TRY(engine::RunPage page, co_await access.fleet.search(search));
     if (options.json) {
-      std::ranges::move(page, std::back_inserter(whole));
-    } else if (!page.empty()) {
-      print(page, access, first);
-    } else if (first) {
-      say_none(filter);
+      std::ranges::move(page.runs, std::back_inserter(whole));
+    } else if (!page.runs.empty()) {
+      print(page.runs, access, !any);
+      any = true;
     }
-    if (last) break;
+    if (page.next.empty()) break;
+    search.cursor = page.next;
   }
-  if (options.json) print_out("{}\n", wire::to_json(whole, {}));
+  if (options.json) {
+    print_out("{}\n", wire::to_json(whole, {}));
+  } else if (!any) {
+    say_none(options);
+  }
   co_return kExitDone;
 }
 
 Task<Result<int>> list(FleetAccess& access, const ListOptions& options) {
-  const store::Filter filter = filter_of(options);
-  if (options.all) co_return co_await list_all(access, options, filter);
-  STINT_CO_TRY(const std::vector<engine::RunView> runs, co_await access.fleet.list(filter));
+  engine::Search search;
+  STINT_CO_TRY(search.filter, options.filter.read(access.system.wall_now()));
+  if (options.all) co_return co_await list_all(access, options, std::move(search));
+  search.filter.most = options.limit;
+  STINT_CO_TRY(const engine::RunPage page, co_await access.fleet.search(std::move(search)));
   if (options.json) {
-    print_out("{}\n", wire::to_json(runs, {}));
-  } else if (runs.empty()) {
-    say_none(filter);
-  } else {
-    print(runs, access, true);
-    if (runs.size() == options.limit) {
-      print_error("Showing the newest {}; --limit N or --all shows more.\n", runs.size());
-    }
+    print_out("{}\n", wire::to_json(page.runs, {}));
+    co_return kExitDone;
+  }
+  if (page.runs.empty() && page.next.empty()) {
+    say_none(options);
+  } else if (!page.runs.empty()) {
+    print(page.runs, access, true);
+  }
+  if (page.runs.size() == options.limit) {
+    print_error("Showing the newest {}; --limit N or --all shows more.\n", page.runs.size());
+  } else if (!page.next.empty()) {
+    print_error("Only the newest runs were searched; --all searches all of them.\n");
   }
   co_return kExitDone;
 }
@@ -81,12 +79,9 @@ Task<Result<int>> list(FleetAccess& access, const ListOptions& options) {
 
 ListCommand::ListCommand(CLI::App& app) : command_(app, "ls", "List runs, newest first") {
   command_.footer(
-      "Every command takes a unique prefix instead of a run's id. `stint show ID` shows everything about one run.");
-  std::vector<std::string> names;
-  for (const domain::RunState state : domain::kRunStates) names.emplace_back(to_string(state));
-  command_.option("--state", options_.states, "List only runs in this state; may be repeated").one_of(names);
-  command_.option("--agent", options_.agent, "List only runs of this agent").value("NAME");
-  command_.option("--session", options_.session, "List only runs of this session").value("KEY");
+      "Every command takes a unique prefix instead of a run's id. `stint show ID` shows everything about one run. A\n"
+      "search ignores the case of the letters a to z; no character is a wildcard.");
+  options_.filter.add_to(command_, "List only");
   command_.option("-n,--limit", options_.limit, "List at most this many").whole(1, kLimitMax).shows_default();
   command_.flag("--all", options_.all, "List all, page by page");
   command_.flag("--json", options_.json, "Print one JSON object");

@@ -2,17 +2,15 @@
 #pragma once
 
 #include "cli/command.hpp"
+#include "cli/filter_options.hpp"
 #include "domain/system.hpp"
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 namespace stint::cli {
 
 struct ListOptions {
-  std::vector<std::string> states;
-  std::string agent, session;
+  FilterOptions filter;
   std::uint32_t limit = 30;
   bool all = false;
   bool json = false;

@@ -1,5 +1,6 @@
 #include "cli/settle.hpp"
 
+#include "cli/batch.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/fleet_place.hpp"
 #include "cli/fleet_text.hpp"
@@ -89,12 +90,26 @@ Task<Result<int>> answer_run(FleetAccess& access, const std::string& id, bool js
 }
 
 RetryCommand::RetryCommand(CLI::App& app) : command_(app, "retry", "Submit an ended run again, as a new run") {
-  command_.footer("Prints the new id. A run in doubt must be settled first: `stint resolve`.");
-  command_.option("ID", id_, "Give the run's id, or a unique prefix").value("").required();
+  command_.footer("Prints the new id. A run in doubt must be settled first: `stint resolve`.\n\n" +
+                  std::string(kBatchHelp));
+  command_.option("ID", id_, "Give the run's id, or a unique prefix").value("");
+  filter_.add_to(command_, "Retry");
+  command_.flag("--all", all_, "Retry all runs that failed, expired or were cancelled");
+  command_.flag("--yes", yes_, "Do not ask before a retry by filter");
   command_.flag("--json", json_, "Print one JSON object");
 }
 bool RetryCommand::chosen() const { return command_.chosen(); }
 int RetryCommand::run(const domain::System& system) {
+  const bool by_filter = all_ || filter_.given();
+  if (by_filter == !id_.empty()) {
+    complain({Errc::invalid, by_filter ? "give an id or filters, not both" : "give an id, filters, or --all"});
+    return kExitUsage;
+  }
+  if (by_filter) {
+    return blocking_run_batch(
+        system, {.agents = true},
+        {.action = store::BatchAction::retry, .filter = filter_, .all = all_, .yes = yes_, .json = json_});
+  }
   return run_on_fleet(system, {.agents = true}, [this](FleetAccess& access) { return retry(access, id_, json_); });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
+#include "cli/filter_options.hpp"
 #include "domain/system.hpp"
 #include "stint/error.hpp"
 #include "stint/task.hpp"
@@ -26,7 +27,8 @@ class RetryCommand {
  private:
   Command command_;
   std::string id_;
-  bool json_ = false;
+  FilterOptions filter_;
+  bool all_ = false, yes_ = false, json_ = false;
 };
 
 class ResolveCommand {

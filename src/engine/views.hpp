@@ -84,6 +84,11 @@ struct FleetHealth : PoolHealth {
   double queue_fullness = 0;              ///< of the fullest queue: at 1 an agent's runs are refused
 };
 
+/// Runs that batches of this daemon have acted on since it began, by what came of it.
+struct BatchCounts {
+  std::uint64_t done = 0, skipped = 0, failed = 0;
+};
+
 struct FleetStatus {
   Phase phase = Phase::stopped;  ///< of this daemon; stopped: no daemon answers
   std::string version, store;
@@ -94,7 +99,8 @@ struct FleetStatus {
   std::optional<domain::Shortage> shortage;  ///< why no run begins although there is work
   std::int64_t cost_micros_today = 0, tokens_today = 0;
   std::optional<std::int64_t> cost_micros_per_day;
-  std::uint64_t notes_left_out = 0;     ///< notes (tools, spans) dropped beyond the bounds, since this daemon began
+  std::uint64_t notes_left_out = 0;  ///< notes (tools, spans) dropped beyond the bounds, since this daemon began
+  BatchCounts batch_runs;
   std::uint64_t settlements_stale = 0;  ///< settlements of this daemon rejected because their fence was stale
 };
 

@@ -2,9 +2,11 @@
 /// engine in this process (local_fleet.hpp), and a daemon over HTTP (remote_fleet.hpp). Own thread only.
 #pragma once
 
+#include "engine/search.hpp"
 #include "engine/views.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +16,8 @@ namespace stint::fleet {
 
 // The value types are the engine's, because wire/, which is below this folder, turns them into JSON.
 using engine::AgentView;
+using engine::BatchAnswer;
+using engine::BatchRequest;
 using engine::DrainRequest;
 using engine::FleetHealth;
 using engine::FleetStatus;
@@ -21,8 +25,10 @@ using engine::is_at_rest;
 using engine::LimitView;
 using engine::Phase;
 using engine::Receipt;
+using engine::RunPage;
 using engine::RunView;
 using engine::ScaleRequest;
+using engine::Search;
 using engine::Submission;
 using engine::Submitted;
 using engine::WhyView;
@@ -39,6 +45,8 @@ class Fleet {
   /// By id or unique prefix; none: there is no such run.
   virtual Task<Result<std::optional<RunView>>> find(std::string id) = 0;
   virtual Task<Result<std::vector<RunView>>> list(store::Filter filter) = 0;
+  /// A page of the runs that match, newest first. Bounded cost, however few match (engine/search.hpp).
+  virtual Task<Result<RunPage>> search(Search search) = 0;
   virtual Task<Result<std::vector<store::Event>>> events(std::string id, std::int64_t after, std::uint32_t most) = 0;
   virtual Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;
   virtual Task<Result<store::Output>> output(std::string id) = 0;
@@ -57,6 +65,17 @@ class Fleet {
   virtual Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) = 0;
   /// Lets a parked run go on.
   virtual Task<Result<>> answer(std::string id) = 0;
+
+  /// Begins an action on all runs that match now, or counts them. `conflict`: the idempotency key belongs to a batch
+  /// that was asked for otherwise.
+  virtual Task<Result<BatchAnswer>> begin_batch(BatchRequest request) = 0;
+  virtual Task<Result<std::optional<store::Batch>>> batch(std::string id) = 0;
+  /// Newest first, without their failures; only those older than `before`, if that is not 0.
+  virtual Task<Result<std::vector<store::Batch>>> batches(store::BatchNumber before, std::uint32_t most) = 0;
+  /// None: there is no such batch.
+  virtual Task<Result<std::optional<store::Batch>>> stop_batch(std::string id) = 0;
+  /// Waits for the end of a batch, and carries it if no daemon does. Calls `progress` now and then.
+  virtual Task<Result<store::Batch>> follow_batch(std::string id, std::function<void(const store::Batch&)> progress);
 
   virtual Task<Result<std::vector<AgentView>>> agents() = 0;
   virtual Task<Result<std::vector<LimitView>>> limits() = 0;

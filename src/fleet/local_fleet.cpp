@@ -97,31 +97,6 @@ Task<Result<RunView>> LocalFleet::must_find(std::string id) {
   co_return std::move(*found);
 }
 
-Task<Result<std::vector<RunView>>> LocalFleet::list(store::Filter filter) {
-  filter.texts = true;  // they contain titles and usage
-  filter.text_bytes_max = kListTextMax;
-  STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.list(filter));
-  if (!filter.agent.empty()) STINT_CO_CHECK(co_await list_variants(filter, runs));
-  std::vector<RunView> views;
-  for (store::Run& run : runs) views.push_back(view(std::move(run)));
-  co_return views;
-}
-
-/// Adds the runs of an agent that use another account than its own: the store lists them under a variant's name.
-Task<Result<>> LocalFleet::list_variants(store::Filter filter, std::vector<store::Run>& runs) {
-  STINT_CO_TRY(const std::vector<store::AgentEntry> known, co_await parts_.store.agents());
-  const std::string agent = filter.agent;
-  for (const store::AgentEntry& each : known) {
-    if (each.name == agent || project::agent_of(each.name) != agent) continue;
-    filter.agent = each.name;
-    STINT_CO_TRY(std::vector<store::Run> more, co_await parts_.store.list(filter));
-    std::ranges::move(more, std::back_inserter(runs));
-  }
-  std::ranges::sort(runs, std::greater(), &store::Run::number);
-  if (runs.size() > filter.most) runs.resize(filter.most);
-  co_return Result<>();
-}
-
 Task<Result<std::vector<store::Event>>> LocalFleet::events(std::string id, std::int64_t after, std::uint32_t most) {
   return parts_.store.events(std::move(id), after, most);
 }

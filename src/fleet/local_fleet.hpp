@@ -5,6 +5,7 @@
 #include "events/changes.hpp"
 #include "fleet/fleet.hpp"
 #include "pool/run_codec.hpp"
+#include "stint/notification.hpp"
 
 #include <functional>
 #include <map>
@@ -41,6 +42,12 @@ class LocalFleet final : public Fleet {
   Task<Result<std::optional<RunView>>> find(std::string id) override;
   Task<Result<std::unique_ptr<RunView>>> wait(std::string id) override;
   Task<Result<std::vector<RunView>>> list(store::Filter filter) override;
+  Task<Result<RunPage>> search(Search search) override;
+  Task<Result<BatchAnswer>> begin_batch(BatchRequest request) override;
+  Task<Result<std::optional<store::Batch>>> batch(std::string id) override;
+  Task<Result<std::vector<store::Batch>>> batches(store::BatchNumber before, std::uint32_t most) override;
+  Task<Result<std::optional<store::Batch>>> stop_batch(std::string id) override;
+  Task<Result<store::Batch>> follow_batch(std::string id, std::function<void(const store::Batch&)> progress) override;
   Task<Result<std::vector<store::Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
   Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) override;
   Task<Result<store::Output>> output(std::string id) override;
@@ -63,6 +70,10 @@ class LocalFleet final : public Fleet {
   [[nodiscard]] std::string why_unready() const override;
   Task<Result<FleetHealth>> scale(ScaleRequest scale) override;
   Task<Result<>> drain(DrainRequest drain) override;
+
+  /// Carries batches for the node of this process until it is cancelled: those that are begun here, and those of nodes
+  /// that died.
+  Task<> carry_batches(domain::Log& log);
 
  private:
   using BudgetsAbove = std::vector<domain::RunInput::BudgetAbove>;
@@ -93,7 +104,24 @@ class LocalFleet final : public Fleet {
   /// `counted`: the limits that the store counts. Adds those of this host and of this process.
   Task<Result<std::vector<LimitView>>> list_limits(Detail detail, std::vector<store::LimitState> counted);
   [[nodiscard]] FleetHealth health_with(std::vector<store::QueueState> queues) const;
-  Task<Result<>> list_variants(store::Filter filter, std::vector<store::Run>& runs);
+  Task<Result<>> add_variants(store::Filter& filter);
+  Task<Result<engine::Total>> count(store::Filter filter);
+  Task<Result<Submitted>> retry_as(std::string id, std::string as);
+  // Batches (local_fleet_batch.cpp).
+  enum class Acted : std::uint8_t { done, skipped, failed, later };
+  struct BatchOutcome {
+    Acted acted = Acted::later;
+    std::string error;
+  };
+  Task<Result<std::vector<std::string>>> matching(store::Filter filter);
+  Task<Result<std::optional<BatchAnswer>>> known_batch(const BatchRequest& request, std::string id, std::string filter);
+  Task<BatchOutcome> act_on(const store::BatchClaim& claim, std::string run);
+  [[nodiscard]] BatchOutcome outcome_of(const Error& error) const;
+  Task<store::BatchStep> act_on_all(const store::BatchClaim& claim);
+  Task<> carry(store::BatchClaim claim);
+  Task<> carry_here(store::NodeNumber node, std::string id);
+  Task<> keep_alive(store::NodeNumber node);
+  [[nodiscard]] bool may_carry() const;
   Task<Result<>> define_variants(const std::vector<store::NewRun>& runs);
   Task<Result<std::optional<store::Run>>> cause_of_pause(const std::string& limit);
   Task<Result<>> name_causes(std::vector<domain::WaitReason>& reasons);
@@ -105,6 +133,8 @@ class LocalFleet final : public Fleet {
 
   Parts parts_;
   Options options_;
+  Notification batch_asked_;
+  engine::BatchCounts batch_counts_;
   std::map<std::string, store::AgentEntry> lanes_defined_;  // as this process defined them in the store, by name
 };
 

@@ -83,6 +83,7 @@ Task<Result<engine::FleetView>> LocalFleet::look(Detail detail) {
     view.shortage = parts_.engine->shortage();
     view.notes_left_out = parts_.engine->worker().counts().notes_left_out;
     view.settlements_stale = parts_.engine->worker().counts().stale;
+    view.batch_runs = batch_counts_;
   }
   view.queue = store::split_queue(snapshot, with_host_limits(std::move(snapshot.limits), view.limits));
   const bool begins = parts_.engine == nullptr || (!view.shortage && !parts_.engine->is_draining());

@@ -384,7 +384,10 @@ Task<Result<>> LocalFleet::place_below(const RunView& before, Submission& submis
   co_return Result<>();
 }
 
-Task<Result<Submitted>> LocalFleet::retry(std::string id) {
+Task<Result<Submitted>> LocalFleet::retry(std::string id) { return retry_as(std::move(id), {}); }
+
+/// The new run gets the id `as`; empty: a random one.
+Task<Result<Submitted>> LocalFleet::retry_as(std::string id, std::string as) {
   STINT_CO_TRY(const RunView before, co_await must_find(std::move(id)));
   if (!domain::is_finished(before.run.state)) {
     co_return fail(Errc::conflict, "'" + before.run.id + "' is " + std::string(to_string(before.run.state)) +
@@ -392,6 +395,7 @@ Task<Result<Submitted>> LocalFleet::retry(std::string id) {
                                        (before.run.state == RunState::in_doubt ? "; `stint resolve` settles it" : ""));
   }
   Submission submission;
+  submission.id = std::move(as);
   submission.agent = before.run.agent == domain::kPromptAgent ? std::string() : before.run.agent;
   submission.args = before.input.args;
   submission.prompt = before.input.prompt;

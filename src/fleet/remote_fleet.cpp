@@ -6,7 +6,9 @@
 #include "net/http_text.hpp"
 #include "stint/asio.hpp"
 #include "stint/retry_after.hpp"
+#include "wire/batch.hpp"
 #include "wire/fleet_read.hpp"
+#include "wire/time_text.hpp"
 
 #include <fmt/format.h>
 
@@ -165,17 +167,14 @@ Task<Result<std::optional<engine::RunView>>> RemoteFleet::find(std::string id) {
 }
 
 Task<Result<std::vector<engine::RunView>>> RemoteFleet::list(store::Filter filter) {
-  std::string path = fmt::format("/v1/runs?limit={}", filter.most);
-  for (const domain::RunState state : filter.states) path += fmt::format("&state={}", to_string(state));
-  if (!filter.agent.empty()) path += "&agent=" + escaped(filter.agent);
-  if (!filter.session.empty()) path += "&session=" + escaped(filter.session);
+  engine::Search wanted;
   if (filter.before.value != 0) {
     const auto page = pages_.find(filter.before);
     if (page == pages_.end()) co_return std::vector<engine::RunView>();  // the previous page was the last
-    path += "&before=" + escaped(page->second);
+    wanted.cursor = page->second;
   }
-  STINT_CO_TRY(const std::string body, co_await get({.path = std::move(path)}));
-  STINT_CO_TRY(wire::RunPage page, wire::read_runs(body));
+  wanted.filter = std::move(filter);
+  STINT_CO_TRY(engine::RunPage page, co_await search(std::move(wanted)));
   if (!page.runs.empty()) {
     store::RunNumber& number = page.runs.back().run.number;
     number = store::RunNumber{std::ssize(pages_) + 1};
@@ -187,6 +186,61 @@ Task<Result<std::vector<engine::RunView>>> RemoteFleet::list(store::Filter filte
   }
   co_return std::move(page.runs);
 }
+
+Task<Result<engine::RunPage>> RemoteFleet::search(engine::Search search) {
+  const store::Filter& filter = search.filter;
+  std::string path = fmt::format("/v1/runs?limit={}", filter.most);
+  const auto add = [&path](std::string_view name, std::string_view value) {
+    if (!value.empty()) path += fmt::format("&{}={}", name, escaped(value));
+  };
+  for (const domain::RunState state : filter.states) add("state", to_string(state));
+  for (const domain::Hold hold : filter.holds) add("hold", to_string(hold));
+  add("agent", filter.agent);
+  add("session", filter.session);
+  add("parent", filter.parent);
+  add("q", filter.search);
+  if (filter.since) add("since", wire::time_text(*filter.since));
+  if (filter.until) add("until", wire::time_text(*filter.until));
+  if (search.total) add("total", "true");
+  add("before", search.cursor);
+  STINT_CO_TRY(const std::string body, co_await get({.path = std::move(path)}));
+  co_return wire::read_runs(body);
+}
+
+// ---- batches -------------------------------------------------------------------------------------------------------
+
+Task<Result<engine::BatchAnswer>> RemoteFleet::begin_batch(engine::BatchRequest request) {
+  STINT_CO_TRY(
+      const std::string body,
+      co_await get({.method = "POST", .path = "/v1/batches", .body = wire::to_json(request), .key = request.key}));
+  co_return wire::read_batch_answer(body);
+}
+
+Task<Result<std::optional<store::Batch>>> RemoteFleet::batch(std::string id) {
+  STINT_CO_TRY(const net::Reply reply, co_await ask({.path = "/v1/batches/" + escaped(id)}));
+  if (reply.status == kNotFound) co_return std::nullopt;
+  if (reply.status >= kFirstRefusal) co_return fail(refusal(reply));
+  STINT_CO_TRY(store::Batch batch, wire::read_batch(reply.body));
+  co_return std::move(batch);
+}
+
+Task<Result<std::vector<store::Batch>>> RemoteFleet::batches(store::BatchNumber before, std::uint32_t most) {
+  std::string path = fmt::format("/v1/batches?limit={}", most);
+  if (before.value != 0) path += fmt::format("&before={}", before.value);
+  STINT_CO_TRY(const std::string body, co_await get({.path = std::move(path)}));
+  co_return wire::read_batches(body);
+}
+
+Task<Result<std::optional<store::Batch>>> RemoteFleet::stop_batch(std::string id) {
+  STINT_CO_TRY(const net::Reply reply,
+               co_await ask({.method = "POST", .path = "/v1/batches/" + escaped(id) + "/cancel"}));
+  if (reply.status == kNotFound) co_return std::nullopt;
+  if (reply.status >= kFirstRefusal) co_return fail(refusal(reply));
+  STINT_CO_TRY(store::Batch batch, wire::read_batch(reply.body));
+  co_return std::move(batch);
+}
+
+// ---- runs, further -------------------------------------------------------------------------------------------------
 
 Task<Result<std::vector<store::Event>>> RemoteFleet::events(std::string id, std::int64_t after, std::uint32_t most) {
   STINT_CO_TRY(const std::string body,

@@ -28,6 +28,11 @@ class RemoteFleet final : public Fleet {
   Task<Result<std::vector<Result<engine::Submitted>>>> submit(std::vector<engine::Submission> submissions) override;
   Task<Result<std::optional<engine::RunView>>> find(std::string id) override;
   Task<Result<std::vector<engine::RunView>>> list(store::Filter filter) override;
+  Task<Result<RunPage>> search(Search search) override;
+  Task<Result<BatchAnswer>> begin_batch(BatchRequest request) override;
+  Task<Result<std::optional<store::Batch>>> batch(std::string id) override;
+  Task<Result<std::vector<store::Batch>>> batches(store::BatchNumber before, std::uint32_t most) override;
+  Task<Result<std::optional<store::Batch>>> stop_batch(std::string id) override;
   Task<Result<std::vector<store::Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;
   Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) override;
   Task<Result<store::Output>> output(std::string id) override;

@@ -1,5 +1,7 @@
 #include "fleet/request_digest.hpp"
 
+#include "domain/run_id.hpp"
+
 #include <boost/uuid/name_generator_sha1.hpp>
 #include <boost/uuid/uuid.hpp>
 #include <boost/uuid/uuid_io.hpp>
@@ -22,6 +24,17 @@ void add_all(std::string& bytes, const Texts& texts) {
 }
 
 }  // namespace
+
+std::string derived_id(std::string_view of, std::string_view name) {
+  std::string bytes = "id ";
+  add(bytes, of);
+  add(bytes, name);
+  const boost::uuids::uuid digest = boost::uuids::name_generator_sha1{boost::uuids::uuid{}}(bytes);
+  std::uint64_t bits = 0;
+  for (std::size_t i = 8; i < digest.size(); ++i)
+    bits = bits << 8U | digest.data[i];  // the last 8 bytes: 62 bits of the digest
+  return domain::run_id_of(bits);
+}
 
 std::string request_digest(const Submission& submission) {
   std::string bytes = "1 ";  // version of this format

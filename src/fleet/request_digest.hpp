@@ -12,4 +12,7 @@ namespace stint::fleet {
 /// send a later deadline.
 [[nodiscard]] std::string request_digest(const Submission& submission);
 
+/// An id in the form of a run's that follows from both texts.
+[[nodiscard]] std::string derived_id(std::string_view of, std::string_view name);
+
 }  // namespace stint::fleet

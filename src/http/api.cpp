@@ -16,7 +16,7 @@ Task<Response> at_once(Response response) { co_return response; }
 std::string_view given_twice(const Request& request) {
   const auto& query = request.parts.query;
   for (auto field = query.begin(); field != query.end(); ++field) {
-    if (field->name == kListed) continue;
+    if (field->name == kListedState || field->name == kListedHold) continue;
     if (std::find_if(query.begin(), field, [&](const net::Field& other) { return other.name == field->name; }) != field)
       return field->name;
   }

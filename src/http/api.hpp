@@ -63,6 +63,10 @@ class Api final : public Handler {
 
   Task<Response> submit(Call call);
   Task<Response> list(Call call);
+  Task<Response> begin_batch(Call call);
+  Task<Response> list_batches(Call call);
+  Task<Response> show_batch(Call call);
+  Task<Response> stop_batch(Call call);
   Task<Response> show(Call call);
   Task<Response> cancel(Call call);
   Task<Response> retry(Call call);

@@ -20,7 +20,7 @@ namespace stint::http {
 
 inline constexpr std::uint32_t kPage = 100, kPageMax = 1000;
 inline constexpr std::int64_t kNumberMax = std::numeric_limits<std::int64_t>::max();
-inline constexpr std::string_view kListed = "state";  // the one parameter that may be repeated
+inline constexpr std::string_view kListedState = "state", kListedHold = "hold";  // the parameters that may be repeated
 
 template <class Number>
 [[nodiscard]] std::optional<Number> parse_number(std::string_view text) {

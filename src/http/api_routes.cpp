@@ -10,7 +10,8 @@ const std::vector<Api::Route>& Api::table() {
   constexpr auto kNever = ForRuns::never, kAlways = ForRuns::always;
   static const std::vector<Route> routes = {
       {"POST", "/v1/runs", &Api::submit, kAlways, kMembers},
-      {"GET", "/v1/runs", &Api::list, kAlways, kNone, " state agent session before limit "},
+      {"GET", "/v1/runs", &Api::list, kAlways, kNone,
+       " state hold agent session parent q since until before limit total "},
       {"GET", "/v1/runs/{id}", &Api::show, ForRuns::below},
       {"POST", "/v1/runs/{id}/cancel", &Api::cancel, ForRuns::strict},
       {"POST", "/v1/runs/{id}/retry", &Api::retry},
@@ -19,6 +20,10 @@ const std::vector<Api::Route>& Api::table() {
       {"GET", "/v1/runs/{id}/events", &Api::run_events, ForRuns::below, kNone, " after limit output output_from "},
       {"GET", "/v1/runs/{id}/why", &Api::why, ForRuns::below},
       {"GET", "/v1/runs/{id}/output", &Api::output, ForRuns::below, kNone, " from "},
+      {"POST", "/v1/batches", &Api::begin_batch, kNever, kMembers},
+      {"GET", "/v1/batches", &Api::list_batches, kNever, kNone, " before limit "},
+      {"GET", "/v1/batches/{id}", &Api::show_batch},
+      {"POST", "/v1/batches/{id}/cancel", &Api::stop_batch},
       {"GET", "/v1/events", &Api::all_events, kNever, kNone, " after limit "},
       {"GET", "/v1/agents", &Api::agents, kAlways},
       {"GET", "/v1/limits", &Api::limits},

@@ -101,30 +101,6 @@ Task<Response> Api::submit(Call call) {
   co_return response;
 }
 
-Task<Response> Api::list(Call call) {
-  store::Filter filter;
-  for (const net::Field& field : call.request.parts.query) {
-    if (field.name == kListed) {
-      const auto state = domain::parse_run_state(field.value);
-      if (!state) co_return problem(Error(Errc::invalid, "there is no state '" + shown(field.value) + "'"));
-      filter.states.push_back(*state);
-    }
-  }
-  filter.agent = text(call.request.parameter("agent"));
-  filter.session = text(call.request.parameter("session"));
-  filter.parent = call.caller;
-  const auto before = call.number<std::int64_t>("before", 0, 0, kNumberMax);
-  if (!before) co_return problem(before.error());
-  const auto most = call.page_size();
-  if (!most) co_return problem(most.error());
-  filter.before = store::RunNumber{*before};
-  filter.most = *most;
-  const auto runs = co_await fleet_.list(filter);
-  if (!runs) co_return problem(runs.error());
-  const bool more = runs->size() == filter.most;
-  co_return json_response(wire::to_json(*runs, more ? std::to_string(runs->back().run.number.value) : std::string()));
-}
-
 Task<Response> Api::show(Call call) {
   const auto run = co_await look_up(fleet_, call.id);
   co_return run ? json_response(wire::to_json(*run)) : run.error();

@@ -29,6 +29,11 @@ class NoFleet : public fleet::Fleet {
   }
   Task<Result<std::optional<engine::RunView>>> find(std::string id) override { return no(std::move(id)); }
   Task<Result<std::vector<engine::RunView>>> list(store::Filter) override { return no(); }
+  Task<Result<engine::RunPage>> search(engine::Search) override { return no(); }
+  Task<Result<engine::BatchAnswer>> begin_batch(engine::BatchRequest) override { return no(); }
+  Task<Result<std::optional<store::Batch>>> batch(std::string id) override { return no(std::move(id)); }
+  Task<Result<std::vector<store::Batch>>> batches(store::BatchNumber, std::uint32_t) override { return no(); }
+  Task<Result<std::optional<store::Batch>>> stop_batch(std::string id) override { return no(std::move(id)); }
   Task<Result<std::vector<store::Event>>> events(std::string, std::int64_t, std::uint32_t) override { return no(); }
   Task<Result<store::FeedPage>> feed(std::string, std::uint32_t) override { return no(); }
   Task<Result<store::Output>> output(std::string) override { return no(); }

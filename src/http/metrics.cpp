@@ -121,6 +121,10 @@ std::string metrics_text(const engine::FleetStatus& status, const ServerStats* s
            status.notes_left_out);
   page.one("stint_settlements_stale_total", "counter", "Settlements rejected because their fence was stale.",
            status.settlements_stale);
+  page.family("stint_batch_runs_total", "counter", "Runs that batches of this daemon have acted on, by outcome.");
+  page.sample(status.batch_runs.done, "outcome", "done");
+  page.sample(status.batch_runs.skipped, "outcome", "skipped");
+  page.sample(status.batch_runs.failed, "outcome", "failed");
   add_limits(page, status.limits);
   if (server != nullptr) add_server(page, *server);
   if (sandboxes) page.one("stint_playground_sandboxes", "gauge", "Sandboxes of the playground.", *sandboxes);

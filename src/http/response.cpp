@@ -141,7 +141,7 @@ Response problem_response(const Problem& problem) {
   const std::string detail = readable(problem.detail);
   const std::string_view title =
       problem.title.empty() ? reason_phrase(problem.status) : std::string_view(problem.title);
-  response.body = wire::to_json({problem.type, title, problem.status, detail, problem.list}) + '\n';
+  response.body = wire::to_json({problem.type, title, problem.status, detail, problem.list, problem.matched}) + '\n';
   if (problem.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
 }

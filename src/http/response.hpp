@@ -3,6 +3,8 @@
 
 #include "stint/time.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,10 +39,11 @@ struct StreamHead {
 
 struct Problem {
   unsigned status = 500;
-  std::string detail{};              ///< what failed, with which value, and what to do about it
-  std::string type = "about:blank";  ///< a URI for the kind of problem
-  std::string title{};               ///< empty: the status' own phrase
-  std::string list{};                ///< path of the API that lists what exists, if a name does not; empty: none
+  std::string detail{};                    ///< what failed, with which value, and what to do about it
+  std::string type = "about:blank";        ///< a URI for the kind of problem
+  std::string title{};                     ///< empty: the status' own phrase
+  std::string list{};                      ///< path of the API that lists what exists, if a name does not; empty: none
+  std::optional<std::uint64_t> matched{};  ///< how many runs match, where another number was expected
 };
 
 /// `{"type":…,"title":…,"status":…,"detail":…}`, and `list` if there is one. Bytes that are not UTF-8 become U+FFFD.

@@ -32,8 +32,9 @@ std::size_t end_of_value(std::string_view json, std::size_t at) {
   return at;
 }
 
-/// The raw value of the member; empty: no such member.
-std::string_view member_of(std::string_view json, std::string_view member) {
+}  // namespace
+
+std::string_view member_text(std::string_view json, std::string_view member) {
   constexpr std::string_view kSpace = " \t\r\n";
   const std::size_t open = json.find_first_not_of(kSpace);
   if (open == std::string_view::npos || json[open] != '{') return {};
@@ -50,11 +51,9 @@ std::string_view member_of(std::string_view json, std::string_view member) {
   }
 }
 
-}  // namespace
-
 std::string brief_text(std::string text, std::string_view member, std::size_t bytes_max) {
   if (bytes_max == 0 || text.size() <= bytes_max) return text;
-  const std::string_view value = member_of(text, member);
+  const std::string_view value = member_text(text, member);
   if (value.empty()) return "{}";
   return std::string("{\"").append(member).append("\":").append(value).append("}");
 }

@@ -12,4 +12,7 @@ inline constexpr std::string_view kBriefInput = "title", kBriefResult = "usage";
 /// none if the text has no such member.
 [[nodiscard]] std::string brief_text(std::string text, std::string_view member, std::size_t bytes_max);
 
+/// The JSON of one member of an object; empty: it has no such member. A view of `json`.
+[[nodiscard]] std::string_view member_text(std::string_view json, std::string_view member);
+
 }  // namespace stint::store

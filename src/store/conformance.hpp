@@ -148,6 +148,12 @@ class StoreTest : public testing::TestWithParam<WorldMaker> {
   Ticked tick() { return get(store().tick()); }
   std::vector<std::string> causes(std::string id);
   std::vector<std::string> reasons(std::string id);
+  /// The ids of a list, which match() must find, too.
+  std::vector<std::string> listed(const Filter& filter);
+  std::vector<std::string> matched(Filter filter);  ///< all pages
+  std::vector<std::string> searched(std::string_view text);
+  /// Submits a run of agent `a` with this title, as JSON writes it.
+  std::string titled(std::string_view json_title);
   /// Brings the store to one run of every kind, none of them running.
   void make_run_of_every_kind();
 

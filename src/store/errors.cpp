@@ -1,5 +1,6 @@
 #include "store/errors.hpp"
 
+#include "store/batch.hpp"
 #include "store/store.hpp"
 
 namespace stint::store {
@@ -19,6 +20,11 @@ Error conversation_too_long() {
   return {Errc::exhausted, "the conversation is longer than " + std::to_string(kConversationMax >> 20U) + " MiB or " +
                                std::to_string(kMessagesMax) + " messages"};
 }
+Error too_many_batches() {
+  return {Errc::full, Retry::safe,
+          "there are already " + std::to_string(kBatchesOpenMax) + " batches that have not ended"};
+}
+
 Error no_such_cursor(const std::string& text) {
   return {Errc::invalid, "'" + text + "' is not a cursor of this feed. Start without a cursor"};
 }

@@ -15,6 +15,7 @@ namespace stint::store {
 /// A message of a conversation was stored without the one before it.
 [[nodiscard]] Error message_missing(std::uint32_t at);
 [[nodiscard]] Error conversation_too_long();
+[[nodiscard]] Error too_many_batches();
 [[nodiscard]] Error no_such_cursor(const std::string& text);
 [[nodiscard]] Error cursor_ahead(const std::string& text);
 

@@ -50,6 +50,16 @@ class Ledger {
   Result<std::optional<std::vector<FamilyUse>>> report(NodeNumber node, AttemptKey attempt, const Use& so_far);
   Result<std::vector<FamilyUse>> used(const std::vector<std::string>& heads);
 
+  // Batches (ledger_batch.cpp).
+  Result<Accepted> begin_batch(NewBatch&& fresh);
+  Result<std::optional<Batch>> batch(const std::string& id);
+  Result<std::vector<Batch>> batches(BatchNumber before, std::uint32_t most);
+  Result<bool> has_batch_for(NodeNumber node);
+  Result<std::optional<BatchClaim>> claim_batch(NodeNumber node);
+  Result<std::optional<BatchClaim>> advance_batch(const BatchClaim& claim, const BatchStep& step);
+  Result<> release_batch(const BatchClaim& claim);
+  Result<std::optional<Batch>> stop_batch(const std::string& id);
+
   Result<Ticked> tick();
   /// `place`: of a ready run, in the queue of its agent.
   Result<std::vector<Why>> why(const std::string& id, std::optional<std::int64_t> place);
@@ -69,6 +79,8 @@ class Ledger {
   /// Adds the content of the rows to their records.
   Result<std::vector<RunRecord>> shown(std::vector<std::pair<RunRow, RunRecord>> rows);
   [[nodiscard]] std::vector<Event> shown(std::vector<Event> events) const;
+  /// With times of the store's clock instead of wall times.
+  [[nodiscard]] Filter kept(Filter filter) const;
   [[nodiscard]] const StoreClock& clock() const noexcept { return clock_; }
 
  private:
@@ -130,6 +142,14 @@ class Ledger {
   /// `so_far` is the total of the attempt: adds the difference to the run, its families and the day. `settled`: how
   /// many attempts that ends, 0 or 1.
   Result<> count_use(RunRow& row, const Use& so_far, std::int64_t settled);
+
+  /// The batch that the node carries or may take over.
+  Result<std::optional<BatchRow>> batch_for(NodeNumber node);
+  Result<Batch> shown(BatchRow row);
+  Result<BatchClaim> next_of(const BatchRow& row);
+  Result<> tell_batch(const Batch& batch, std::string cause);
+  Result<> end_batch(BatchRow& row, BatchState state);
+  Result<> forget_batches(WallTime before, std::size_t most);
 
   Rows& rows_;
   const domain::System& system_;

@@ -126,4 +126,10 @@ Result<std::vector<Why>> Ledger::why(const std::string& id, std::optional<std::i
   return reasons;
 }
 
+Filter Ledger::kept(Filter filter) const {
+  filter.since = clock_.kept(filter.since);
+  filter.until = clock_.kept(filter.until);
+  return filter;
+}
+
 }  // namespace stint::store

@@ -4,6 +4,7 @@
 #include "store/column_codec.hpp"
 #include "store/errors.hpp"
 #include "store/memory_rows.hpp"
+#include "store/search_text.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -15,10 +16,9 @@ namespace {
 
 using domain::RunState;
 
-bool matches(const Filter& filter, const Run& run) {
-  const bool state = filter.states.empty() || std::ranges::find(filter.states, run.state) != filter.states.end();
-  return state && (filter.agent.empty() || run.agent == filter.agent) &&
-         (filter.session.empty() || run.session == filter.session);
+template <class Values, class Value>
+bool has_any(const Values& values, const Value& value) {
+  return values.empty() || std::ranges::find(values, value) != values.end();
 }
 
 }  // namespace
@@ -68,21 +68,44 @@ Result<std::optional<RunRow>> MemoryRows::find(const std::string& id) {
   return found;
 }
 
+bool MemoryRows::matches(const Filter& filter, const Entry& entry, std::optional<RunNumber> parent) {
+  const Run& run = entry.row.run;
+  if (parent && entry.row.parent != *parent) return false;
+  if (!has_any(filter.states, run.state) || !has_any(filter.holds, run.hold)) return false;
+  const bool agent = filter.agent.empty() || run.agent == filter.agent ||
+                     std::ranges::find(filter.also_agents, run.agent) != filter.also_agents.end();
+  if (!agent || (!filter.session.empty() && run.session != filter.session)) return false;
+  if ((filter.since && run.created_at < *filter.since) || (filter.until && run.created_at >= *filter.until))
+    return false;
+  return filter.search.empty() || run.id.starts_with(filter.search) || entry.search.contains(filter.search) ||
+         lower_ascii(run.error).contains(filter.search);
+}
+
 std::vector<RunRow> MemoryRows::list(const Filter& filter) const {
   std::vector<RunRow> found;
-  const Entry* const parent = filter.parent.empty() ? nullptr : find_entry(filter.parent);
-  if (!filter.parent.empty() && parent == nullptr) return found;
+  std::optional<RunNumber> parent;
+  if (!filter.parent.empty()) {
+    const Entry* const entry = find_entry(filter.parent);
+    if (entry == nullptr) return found;
+    parent = entry->row.run.number;
+  }
   const auto end = filter.before.value > 0 ? runs_.lower_bound(filter.before) : runs_.end();
   for (const auto& [number, entry] : std::views::reverse(std::ranges::subrange(runs_.begin(), end))) {
     if (found.size() >= filter.most) break;
-    if (parent != nullptr && entry.row.parent != parent->row.run.number) continue;
-    if (!matches(filter, entry.row.run)) continue;
+    if (!(filter.only.empty() ? matches(filter, entry, parent) : has_any(filter.only, number))) continue;
     Run& run = found.emplace_back(entry.row).run;
     if (!filter.texts) continue;
     run.input = brief_text(entry.input, kBriefInput, filter.text_bytes_max);
     run.result = brief_text(entry.result, kBriefResult, filter.text_bytes_max);
   }
   return found;
+}
+
+Matches MemoryRows::match(const Filter& filter) const {
+  Matches matches;
+  for (const RunRow& row : list(filter)) matches.runs.push_back({row.run.number, row.run.id});
+  if (matches.runs.size() == filter.most && !matches.runs.empty()) matches.next = matches.runs.back().number;
+  return matches;
 }
 
 std::vector<RunRow> MemoryRows::with_key(const std::string& agent, const std::string& key) const {

@@ -1,6 +1,7 @@
 #include "store/memory_rows.hpp"
 
 #include "stint/assert.hpp"
+#include "store/search_text.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -418,6 +419,7 @@ Result<RunNumber> MemoryRows::add(const RunRow& run, std::string input) {
   Entry& entry = runs_[number];
   entry.row = run;
   entry.row.run.number = number;
+  if (!input.empty()) entry.search = search_text(run.run.agent, input);
   entry.input = std::move(input);
   ids_.emplace(run.run.id, number);
   if (!run.run.key.empty()) keys_.emplace(std::pair(run.run.key, run.agent), number);

@@ -76,6 +76,17 @@ class MemoryRows final : public Rows {
   Result<> join(FamilyNumber family, RunNumber run) override;
   Result<std::vector<FamilyRow>> families_of(RunNumber run) override;
   Result<> add_use(FamilyNumber family, const Use& more) override;
+  Result<std::optional<BatchRow>> batch(std::string_view id) override;
+  Result<std::optional<BatchRow>> batch_of_key(std::string_view key) override;
+  Result<std::vector<BatchRow>> batches(BatchNumber before, std::size_t most) override;
+  Result<std::vector<BatchRow>> open_batches() override;
+  Result<> add(const BatchRow& batch, const std::vector<std::string>& runs) override;
+  Result<> put(const BatchRow& batch) override;
+  Result<std::vector<std::string>> batch_runs(BatchNumber batch, std::uint64_t at) override;
+  Result<> add_failure(BatchNumber batch, std::uint64_t at, const BatchFailure& failure) override;
+  Result<std::vector<BatchFailure>> failures(BatchNumber batch) override;
+  Result<std::vector<BatchNumber>> batches_ended_before(WallTime time, std::size_t most) override;
+  Result<> forget(BatchNumber batch) override;
   Result<std::optional<WallTime>> pruned_at() override { return pruned_at_; }
   Result<> put_pruned_at(WallTime at) override;
 
@@ -89,6 +100,7 @@ class MemoryRows final : public Rows {
   // Queries of the store; they include input and result if asked.
   Result<std::optional<RunRow>> find(const std::string& id_or_prefix);
   [[nodiscard]] std::vector<RunRow> list(const Filter& filter) const;
+  [[nodiscard]] Matches match(const Filter& filter) const;
   [[nodiscard]] std::vector<RunRow> with_key(const std::string& agent, const std::string& key) const;
   Result<std::vector<Event>> events(const std::string& id, std::int64_t after, std::uint32_t most);
   Result<FeedPage> feed(const std::string& cursor, std::uint32_t most);
@@ -108,11 +120,16 @@ class MemoryRows final : public Rows {
   };
   struct Entry {
     RunRow row;
-    std::string input, result;
+    std::string input, result, search;
     std::vector<std::int64_t> events;  // their numbers, by seq
     std::set<FamilyNumber> families;
     Output output;
     std::vector<std::string> messages;
+  };
+  struct BatchEntry {
+    BatchRow row;
+    std::vector<std::string> runs;
+    std::map<std::uint64_t, BatchFailure> failures;  // by place
   };
   struct Family {
     FamilyRow row;
@@ -134,6 +151,7 @@ class MemoryRows final : public Rows {
   template <class Edit>
   void edit_indexes(const RunRow& row, Edit edit);
   [[nodiscard]] const Entry* find_entry(std::string_view id) const;
+  [[nodiscard]] static bool matches(const Filter& filter, const Entry& entry, std::optional<RunNumber> parent);
   /// Looks at every id: for people, who type the beginning of one. Fails if several match.
   [[nodiscard]] Result<const Entry*> find_by_prefix(std::string_view prefix) const;
   [[nodiscard]] Result<const Entry*> must_find(const std::string& id) const;
@@ -162,6 +180,7 @@ class MemoryRows final : public Rows {
   std::map<std::string, FamilyNumber, std::less<>> family_heads_;
   std::map<std::pair<std::chrono::sys_days, AgentNumber>, Spent> spent_;
   std::optional<WallTime> pruned_at_;
+  std::map<BatchNumber, BatchEntry> batches_;
 
   // Indexes of runs_.
   /// Hashed: ids are random, so that each look-up in a tree of many runs would miss the processor's caches.
@@ -182,6 +201,7 @@ class MemoryRows final : public Rows {
   RunNumber last_run_{};
   NodeNumber last_node_{};
   FamilyNumber last_family_{};
+  BatchNumber last_batch_{};
 };
 
 }  // namespace stint::store

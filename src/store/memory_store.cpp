@@ -111,7 +111,31 @@ Task<Result<std::optional<Run>>> MemoryStore::find(std::string id) {
   co_return ledger_.shown(std::move(**row));
 }
 
-Task<Result<std::vector<Run>>> MemoryStore::list(Filter filter) { co_return ledger_.shown(rows_.list(filter)); }
+Task<Result<std::vector<Run>>> MemoryStore::list(Filter filter) {
+  co_return ledger_.shown(rows_.list(ledger_.kept(std::move(filter))));
+}
+
+Task<Result<Matches>> MemoryStore::match(Filter filter) { co_return rows_.match(ledger_.kept(std::move(filter))); }
+
+Task<Result<Accepted>> MemoryStore::begin_batch(NewBatch batch) { co_return ledger_.begin_batch(std::move(batch)); }
+
+Task<Result<std::optional<Batch>>> MemoryStore::batch(std::string id) { co_return ledger_.batch(id); }
+
+Task<Result<std::vector<Batch>>> MemoryStore::batches(BatchNumber before, std::uint32_t most) {
+  co_return ledger_.batches(before, most);
+}
+
+Task<Result<std::optional<BatchClaim>>> MemoryStore::claim_batch(NodeNumber node) {
+  co_return ledger_.claim_batch(node);
+}
+
+Task<Result<std::optional<BatchClaim>>> MemoryStore::advance_batch(BatchClaim claim, BatchStep step) {
+  co_return ledger_.advance_batch(claim, step);
+}
+
+Task<Result<>> MemoryStore::release_batch(BatchClaim claim) { co_return ledger_.release_batch(claim); }
+
+Task<Result<std::optional<Batch>>> MemoryStore::stop_batch(std::string id) { co_return ledger_.stop_batch(id); }
 
 Task<Result<std::vector<Run>>> MemoryStore::with_key(std::string agent, std::string key) {
   co_return ledger_.shown(rows_.with_key(agent, key));

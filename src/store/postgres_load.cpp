@@ -1,6 +1,7 @@
 #include "store/postgres_load.hpp"
 
 #include "store/column_codec.hpp"
+#include "store/search_text.hpp"
 
 namespace stint::store {
 void PostgresLoad::add(const RunRecord& record) {
@@ -18,6 +19,7 @@ void PostgresLoad::add(const RunRecord& record) {
   errors_.push_back(run.error);
   parked_on_.push_back(record.parked_on);
   inputs_.push_back(run.input);
+  search_.push_back(search_text(run.agent, run.input));
   results_.push_back(run.result);
   causes_.push_back(last.cause);
   ranks_.emplace_back(record.rank);
@@ -73,6 +75,7 @@ Parameters PostgresLoad::parameters() const {
   all.numbers(tokens_).numbers(cost_);
   all.texts(family_ids_).texts(family_heads_).numbers(family_tokens_).numbers(family_cost_);
   all.texts(message_ids_).numbers(message_at_).numbers(message_ends_).texts(message_bodies_);
+  all.texts(search_);
   return all;
 }
 

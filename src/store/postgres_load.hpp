@@ -20,7 +20,7 @@ class PostgresLoad {
   void add_chunk(const std::string& id, const Output& output, std::uint64_t at, const std::string& body);
 
   Texts ids_, agents_, sessions_, parents_, keys_, on_crash_, states_, holds_, stops_, errors_, parked_on_, inputs_,
-      results_, causes_;
+      results_, causes_, search_;
   Numbers ranks_, created_, not_before_, deadlines_, budgets_, left_, until_, started_, finished_, changed_, attempts_,
       lost_, fences_, seqs_, unsafe_, tokens_, cost_;
   Texts event_ids_, event_causes_, event_states_, event_holds_, event_errors_, event_data_;

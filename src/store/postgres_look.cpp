@@ -8,6 +8,7 @@
 #include "store_sql_postgres.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace stint::store {
 namespace {
@@ -17,6 +18,31 @@ using Texts = std::vector<std::string>;
 namespace query = postgres::query;
 
 constexpr int kPrunedXidColumn = kEventColumn + 1, kPrunedEventColumn = kEventColumn + 2;  // after those of an event
+
+/// The parameters of the condition of a list, in order.
+Parameters wanted(const Filter& asked, RunNumber least) {
+  Filter filter = asked;
+  if (!asked.only.empty()) {
+    filter = {};
+    filter.only = asked.only;
+    filter.most = asked.most;
+  }
+  Texts states, holds, agents = filter.also_agents;
+  std::vector<std::optional<std::int64_t>> only;
+  for (const RunState state : filter.states) states.emplace_back(to_string(state));
+  for (const domain::Hold hold : filter.holds) holds.emplace_back(to_string(hold));
+  for (const RunNumber number : filter.only) only.emplace_back(number.value);
+  if (filter.agent.empty()) {
+    agents.clear();
+  } else {
+    agents.push_back(filter.agent);
+  }
+  Parameters parameters;
+  parameters.texts(states).texts(agents).text(filter.session).number(filter.before).number(std::int64_t{filter.most});
+  parameters.text(filter.parent).number(least).texts(holds).number(maybe_unix_ms(filter.since));
+  parameters.number(maybe_unix_ms(filter.until)).text(filter.search).numbers(only);
+  return parameters;
+}
 
 }  // namespace
 
@@ -31,11 +57,7 @@ Task<Result<std::optional<Run>>> PostgresStore::find(std::string id) {
 }
 
 Task<Result<std::vector<Run>>> PostgresStore::list(Filter filter) {
-  Parameters parameters;
-  Texts states;
-  for (const RunState state : filter.states) states.emplace_back(to_string(state));
-  parameters.texts(states).text(filter.agent).text(filter.session).number(filter.before);
-  parameters.number(std::int64_t{filter.most}).text(filter.parent);
+  Parameters parameters = wanted(filter, RunNumber());
   if (filter.texts) parameters.number(std::int64_t{filter.text_bytes_max});
   STINT_CO_TRY(const PostgresRows rows,
                co_await read(filter.texts ? query::list_with_texts : query::list, std::move(parameters)));
@@ -44,6 +66,33 @@ Task<Result<std::vector<Run>>> PostgresStore::list(Filter filter) {
     STINT_CO_TRY(runs.emplace_back(), filter.texts ? read_whole_run(rows, row) : read_run(rows, row));
   }
   co_return runs;
+}
+
+/// Unfinished runs and children have indexes; the scan over all runs is cut into windows of numbers. A window begins at
+/// a run, so that gaps cost nothing.
+Task<Result<Matches>> PostgresStore::match(Filter filter) {
+  Matches matches;
+  RunNumber least;
+  const bool indexed =
+      !filter.parent.empty() || (!filter.states.empty() && std::ranges::none_of(filter.states, &domain::is_finished));
+  if (!indexed) {
+    const auto newest_before = [this](RunNumber number) -> Task<Result<RunNumber>> {
+      STINT_CO_TRY(const PostgresRows rows, co_await read(query::newest_before, Parameters().number(number)));
+      co_return RunNumber{rows.maybe(0, 0).value_or(0)};
+    };
+    STINT_CO_TRY(const RunNumber top,
+                 co_await newest_before(filter.before.value > 0 ? filter.before
+                                                                : RunNumber{std::numeric_limits<std::int64_t>::max()}));
+    least = RunNumber{std::max<std::int64_t>(1, top.value - kExamineMax + 1)};
+    STINT_CO_TRY(const RunNumber rest, co_await newest_before(least));
+    if (rest.value > 0) matches.next = RunNumber{rest.value + 1};
+  }
+  STINT_CO_TRY(const PostgresRows rows, co_await read(query::match, wanted(filter, least)));
+  for (int row = 0; row < rows.size(); ++row) {
+    matches.runs.push_back({RunNumber{rows.number(row, 0)}, rows.text(row, 1)});
+  }
+  if (!matches.runs.empty() && matches.runs.size() == filter.most) matches.next = matches.runs.back().number;
+  co_return matches;
 }
 
 Task<Result<std::vector<Run>>> PostgresStore::with_key(std::string agent, std::string key) {

@@ -6,6 +6,7 @@
 #include "store/errors.hpp"
 #include "store/postgres_migrate.hpp"
 #include "store/postgres_read.hpp"
+#include "store/search_text.hpp"
 #include "store_sql_postgres.hpp"
 
 #include <algorithm>
@@ -182,7 +183,7 @@ Task<Result<>> PostgresStore::announce(NodeNumber node, std::string cause, std::
 }
 
 Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<NewRun> runs) {
-  Texts ids, agents, sessions, parents, keys, on_crash, inputs, draws_on;
+  Texts ids, agents, sessions, parents, keys, on_crash, inputs, search, draws_on;
   Numbers priorities, delays, deadlines, deadlines_in, budgets, keepers;
   std::vector<Result<Accepted>> answers(runs.size(), fail(Errc::failed, "the database returned no row for this run"));
   std::vector<std::size_t> asked;  // runs without an answer yet
@@ -203,6 +204,7 @@ Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<N
     parents.push_back(std::move(run.parent));
     keys.push_back(std::move(run.key));
     on_crash.emplace_back(to_string(run.on_crash));
+    search.push_back(search_text(agents.back(), run.input));
     inputs.push_back(std::move(run.input));
     priorities.emplace_back(run.priority);
     delays.emplace_back(to_ms(std::max(run.delay, Duration::zero())));
@@ -217,7 +219,7 @@ Task<Result<std::vector<Result<Accepted>>>> PostgresStore::enqueue(std::vector<N
   Parameters parameters;
   parameters.texts(ids).texts(agents).texts(sessions).texts(parents).texts(keys).numbers(priorities);
   parameters.numbers(delays).numbers(deadlines).numbers(budgets).texts(on_crash).texts(inputs).numbers(deadlines_in);
-  expect(parameters);
+  expect(parameters).texts(search);
   const bool kept = std::ranges::any_of(keepers, [](const auto& keeper) { return keeper.has_value(); }) ||
                     std::ranges::any_of(draws_on, [](const std::string& heads) { return !heads.empty(); });
   if (kept) parameters.numbers(keepers).texts(draws_on);

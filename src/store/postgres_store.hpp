@@ -58,8 +58,16 @@ class PostgresStore final : public Store {
   Task<Result<std::optional<std::vector<FamilyUse>>>> report(NodeNumber node, AttemptKey attempt, Use so_far) override;
   Task<Result<Ticked>> tick() override;
   Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) override;
+  Task<Result<Accepted>> begin_batch(NewBatch batch) override;
+  Task<Result<std::optional<Batch>>> batch(std::string id) override;
+  Task<Result<std::vector<Batch>>> batches(BatchNumber before, std::uint32_t most) override;
+  Task<Result<std::optional<BatchClaim>>> claim_batch(NodeNumber node) override;
+  Task<Result<std::optional<BatchClaim>>> advance_batch(BatchClaim claim, BatchStep step) override;
+  Task<Result<>> release_batch(BatchClaim claim) override;
+  Task<Result<std::optional<Batch>>> stop_batch(std::string id) override;
   Task<Result<std::optional<Run>>> find(std::string id) override;
   Task<Result<std::vector<Run>>> list(Filter filter) override;
+  Task<Result<Matches>> match(Filter filter) override;
   Task<Result<std::vector<Run>>> with_key(std::string agent, std::string key) override;
   Task<Result<std::vector<FamilyUse>>> used(std::vector<std::string> heads) override;
   Task<Result<std::vector<Event>>> events(std::string id, std::int64_t after, std::uint32_t most) override;

@@ -107,6 +107,12 @@ struct RunRow {
   Use reported;  ///< by the running attempt; already counted
 };
 
+/// A batch; its failures and its set are rows of their own.
+struct BatchRow {
+  Batch batch;
+  Fence fence{};
+};
+
 [[nodiscard]] inline bool is_ready(const Run& run) {
   return run.state == domain::RunState::queued && run.hold == domain::Hold::none;
 }
@@ -255,6 +261,19 @@ class Rows {
   virtual Result<std::vector<FamilyRow>> families_of(RunNumber run) = 0;  ///< by head
   virtual Result<> add_use(FamilyNumber family, const Use& more) = 0;
 
+  virtual Result<std::optional<BatchRow>> batch(std::string_view id) = 0;
+  virtual Result<std::optional<BatchRow>> batch_of_key(std::string_view key) = 0;
+  virtual Result<std::vector<BatchRow>> batches(BatchNumber before, std::size_t most) = 0;  ///< newest first
+  virtual Result<std::vector<BatchRow>> open_batches() = 0;                                 ///< not ended; oldest first
+  /// Adds a batch with its set; ignores the number in `batch`.
+  virtual Result<> add(const BatchRow& batch, const std::vector<std::string>& runs) = 0;
+  virtual Result<> put(const BatchRow& batch) = 0;
+  /// The runs of its set from place `at` on: at least one if there is one, at most kBatchStepMax.
+  virtual Result<std::vector<std::string>> batch_runs(BatchNumber batch, std::uint64_t at) = 0;
+  virtual Result<> add_failure(BatchNumber batch, std::uint64_t at, const BatchFailure& failure) = 0;
+  virtual Result<std::vector<BatchFailure>> failures(BatchNumber batch) = 0;  ///< in the order of the set
+  virtual Result<std::vector<BatchNumber>> batches_ended_before(WallTime time, std::size_t most) = 0;
+  virtual Result<> forget(BatchNumber batch) = 0;
   virtual Result<Tally> tally() = 0;
   /// Among at most `most` runs that ended after `since`, the last ones.
   virtual Result<LastEnds> last_ends(WallTime since, std::size_t most) = 0;

@@ -6,7 +6,6 @@
 #include "store_sql_sqlite.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <tuple>
 
@@ -16,8 +15,6 @@ namespace {
 using domain::Hold;
 using domain::RunState;
 namespace query = sqlite::query;
-
-constexpr std::int64_t kFewQueued = 10'000;  // with more, a backward scan over all runs finds the newest sooner
 
 /// Columns from 0: seq, fence, node_id, cause, state, hold, error, data, at.
 Result<Event> read_event(const Query& query) {
@@ -48,44 +45,6 @@ Result<std::optional<RunRow>> SqliteRows::find(const std::string& id) {
   STINT_TRY(run.input, input(run.number));
   STINT_TRY(run.result, result(run.number));
   return std::move(rows.front());
-}
-
-/// Whether the index of these states is faster than a backward scan over all runs.
-Result<bool> SqliteRows::are_few(const std::vector<RunState>& states) {
-  constexpr std::array kUnfinished = {RunState::queued, RunState::running, RunState::parked, RunState::in_doubt};
-  const auto is_unfinished = [&](RunState state) { return std::ranges::find(kUnfinished, state) != kUnfinished.end(); };
-  if (states.empty() || !std::ranges::all_of(states, is_unfinished)) return false;
-  if (std::ranges::find(states, RunState::queued) == states.end()) return true;
-  Query query(database_, query::count_queued);
-  std::int64_t queued = 0;
-  if (query.next()) queued = query.number(0);
-  STINT_CHECK(query.run());
-  return queued <= kFewQueued;
-}
-
-Result<std::vector<RunRow>> SqliteRows::list(const Filter& filter) {
-  std::optional<AgentNumber> agent_number;
-  if (!filter.agent.empty()) {
-    STINT_TRY(const std::optional<AgentRow> row, agent(filter.agent));
-    if (!row) return std::vector<RunRow>();
-    agent_number = row->number;
-  }
-  std::optional<RunNumber> parent;
-  if (!filter.parent.empty()) {
-    STINT_TRY(const std::optional<RunRow> row, run(filter.parent));
-    if (!row) return std::vector<RunRow>();
-    parent = row->run.number;
-  }
-  STINT_TRY(const bool few, are_few(filter.states));
-  Query query(database_, parent ? query::list_children : few ? query::list_unfinished : query::list);
-  std::string states;
-  for (const RunState state : filter.states) states += "," + std::string(to_string(state)) + ",";
-  query.bind_some(1, states).bind(2, agent_number).bind_some(3, filter.session);
-  query.bind(4, filter.before).bind(5, std::int64_t{filter.most});
-  if (parent) query.bind(6, *parent);
-  STINT_TRY(std::vector<RunRow> rows, read_all(query));
-  if (filter.texts) STINT_CHECK(add_texts(rows, filter.text_bytes_max));
-  return rows;
 }
 
 Result<> SqliteRows::add_texts(std::vector<RunRow>& rows, std::uint32_t text_bytes_max) {

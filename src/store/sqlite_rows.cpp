@@ -2,6 +2,7 @@
 #include "store/sqlite_rows.hpp"
 
 #include "store/column_codec.hpp"
+#include "store/search_text.hpp"
 #include "store_sql_sqlite.hpp"
 
 #include <algorithm>
@@ -230,7 +231,7 @@ Result<RunNumber> SqliteRows::add(const RunRow& row, std::string input) {
   }
   if (!input.empty()) {
     Query query(database_, query::add_input);
-    STINT_CHECK(query.bind(1, number).bind(2, input).run());
+    STINT_CHECK(query.bind(1, number).bind(2, search_text(run.agent, input)).bind(3, input).run());
   }
   return number;
 }

@@ -78,6 +78,17 @@ class SqliteRows final : public Rows {
   Result<> join(FamilyNumber family, RunNumber run) override;
   Result<std::vector<FamilyRow>> families_of(RunNumber run) override;
   Result<> add_use(FamilyNumber family, const Use& more) override;
+  Result<std::optional<BatchRow>> batch(std::string_view id) override;
+  Result<std::optional<BatchRow>> batch_of_key(std::string_view key) override;
+  Result<std::vector<BatchRow>> batches(BatchNumber before, std::size_t most) override;
+  Result<std::vector<BatchRow>> open_batches() override;
+  Result<> add(const BatchRow& batch, const std::vector<std::string>& runs) override;
+  Result<> put(const BatchRow& batch) override;
+  Result<std::vector<std::string>> batch_runs(BatchNumber batch, std::uint64_t at) override;
+  Result<> add_failure(BatchNumber batch, std::uint64_t at, const BatchFailure& failure) override;
+  Result<std::vector<BatchFailure>> failures(BatchNumber batch) override;
+  Result<std::vector<BatchNumber>> batches_ended_before(WallTime time, std::size_t most) override;
+  Result<> forget(BatchNumber batch) override;
   Result<std::optional<WallTime>> pruned_at() override;
   Result<> put_pruned_at(WallTime at) override;
 
@@ -91,6 +102,7 @@ class SqliteRows final : public Rows {
   // Queries of the store; they include the texts if asked.
   Result<std::optional<RunRow>> find(const std::string& id_or_prefix);
   Result<std::vector<RunRow>> list(const Filter& filter);
+  Result<Matches> match(const Filter& filter);
   Result<std::vector<RunRow>> with_key(const std::string& agent, const std::string& key);
   Result<std::vector<Event>> events(const std::string& id, std::int64_t after, std::uint32_t most);
   Result<FeedPage> feed(const std::string& cursor, std::uint32_t most);
@@ -142,6 +154,11 @@ class SqliteRows final : public Rows {
   Result<std::uint64_t> count(std::string_view statement);
   Result<> add_texts(std::vector<RunRow>& rows, std::uint32_t text_bytes_max);
   Result<bool> are_few(const std::vector<domain::RunState>& states);
+  struct Plan;
+  Result<std::optional<Plan>> plan(const Filter& filter);
+  Result<RunNumber> newest_before(RunNumber number);
+  static void bind(Query& query, const Filter& filter, const Plan& plan);
+  static Result<std::vector<BatchRow>> read_batches(Query& query);
   Result<Output> output_of(RunNumber run);
   Result<std::vector<std::string>> messages_of(RunNumber run, std::uint32_t from, std::size_t bytes_max);
 

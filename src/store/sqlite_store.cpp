@@ -320,9 +320,45 @@ Task<Result<std::optional<Run>>> SqliteStore::find(std::string id) {
 
 Task<Result<std::vector<Run>>> SqliteStore::list(Filter filter) {
   return read([filter = std::move(filter)](Reader& reader) -> Result<std::vector<Run>> {
-    STINT_TRY(std::vector<RunRow> rows, reader.rows.list(filter));
+    STINT_TRY(std::vector<RunRow> rows, reader.rows.list(reader.ledger.kept(filter)));
     return reader.ledger.shown(std::move(rows));
   });
+}
+
+Task<Result<Matches>> SqliteStore::match(Filter filter) {
+  return read([filter = std::move(filter)](Reader& reader) { return reader.rows.match(reader.ledger.kept(filter)); });
+}
+
+Task<Result<Accepted>> SqliteStore::begin_batch(NewBatch batch) {
+  return write([batch = std::move(batch)](Ledger& ledger) mutable { return ledger.begin_batch(std::move(batch)); });
+}
+
+Task<Result<std::optional<Batch>>> SqliteStore::batch(std::string id) {
+  return read([id = std::move(id)](Reader& reader) { return reader.ledger.batch(id); });
+}
+
+Task<Result<std::vector<Batch>>> SqliteStore::batches(BatchNumber before, std::uint32_t most) {
+  return read([before, most](Reader& reader) { return reader.ledger.batches(before, most); });
+}
+
+/// Asks the reader first: nearly always there is none, and then nothing is written.
+Task<Result<std::optional<BatchClaim>>> SqliteStore::claim_batch(NodeNumber node) {
+  STINT_CO_TRY(const bool any, co_await read([node](Reader& reader) { return reader.ledger.has_batch_for(node); }));
+  if (!any) co_return std::nullopt;
+  co_return co_await write([node](Ledger& ledger) { return ledger.claim_batch(node); });
+}
+
+Task<Result<std::optional<BatchClaim>>> SqliteStore::advance_batch(BatchClaim claim, BatchStep step) {
+  return write(
+      [claim = std::move(claim), step = std::move(step)](Ledger& ledger) { return ledger.advance_batch(claim, step); });
+}
+
+Task<Result<>> SqliteStore::release_batch(BatchClaim claim) {
+  return write([claim = std::move(claim)](Ledger& ledger) { return ledger.release_batch(claim); });
+}
+
+Task<Result<std::optional<Batch>>> SqliteStore::stop_batch(std::string id) {
+  return write([id = std::move(id)](Ledger& ledger) { return ledger.stop_batch(id); });
 }
 
 Task<Result<std::vector<Run>>> SqliteStore::with_key(std::string agent, std::string key) {

@@ -24,6 +24,7 @@
 #include "domain/system.hpp"
 #include "stint/error.hpp"
 #include "stint/task.hpp"
+#include "store/batch.hpp"
 #include "store/why.hpp"
 
 #include <cstdint>
@@ -198,14 +199,33 @@ inline constexpr std::uint32_t kReadyMax =
 
 struct Filter {
   std::vector<domain::RunState> states;  ///< any of these; empty: all
+  std::vector<domain::Hold> holds;       ///< any of these; `none`: not held back; empty: all
   std::string agent, session;
-  std::string parent;  ///< id of a run that still exists: only its children
-  RunNumber before{};  ///< only older runs; 0: from the newest
+  std::vector<std::string> also_agents;  ///< with `agent`: or of any of these
+  std::string parent;                    ///< id of a run that still exists: only its children
+  /// Only runs whose id begins with it, or whose search text (search_text.hpp) or error contains it. As fold_search()
+  /// returns it; empty: all.
+  std::string search;
+  std::optional<WallTime> since, until;  ///< created at that moment or later; before that moment
+  std::vector<RunNumber> only;           ///< exactly these, whatever else is asked for; empty: all
+  RunNumber before{};                    ///< only older runs; 0: from the newest
   std::uint32_t most = 100;
   bool texts = false;  ///< include input and result, which may be long
   /// For longer texts, only the member is read that a list shows (brief_text.hpp); 0: no bound.
   std::uint32_t text_bytes_max = 0;
 };
+
+/// A page of match().
+struct Matches {
+  struct Match {
+    RunNumber number{};
+    std::string id;
+  };
+  std::vector<Match> runs;        ///< newest first
+  std::optional<RunNumber> next;  ///< `before` of the next page; none: there are no more
+};
+/// Runs that one call of match() examines: 30 to 60 ms of a search without a match in SQLite.
+inline constexpr std::uint32_t kExamineMax = 20'000;
 
 struct Ticked {
   std::uint64_t woken = 0, expired = 0, lost = 0;
@@ -374,9 +394,29 @@ class Store {
   /// return value, at first 0: changes since then are not missed.
   virtual Task<Result<std::uint64_t>> wait(std::uint64_t seen, Duration most) = 0;
 
+  // Batches.
+  /// Not created: a batch with this id or key existed. `full`: kBatchesOpenMax have not ended.
+  virtual Task<Result<Accepted>> begin_batch(NewBatch batch) = 0;
+  virtual Task<Result<std::optional<Batch>>> batch(std::string id) = 0;
+  /// Newest first, without their failures. 0: from the newest.
+  virtual Task<Result<std::vector<Batch>>> batches(BatchNumber before, std::uint32_t most) = 0;
+  /// The oldest batch that this node carries already, or that no living node carries. From now on the node carries it.
+  /// None: there is none, or the node is not live. Cheap if there is none.
+  virtual Task<Result<std::optional<BatchClaim>>> claim_batch(NodeNumber node) = 0;
+  /// Records what came of runs of the claim, and returns the next. None: the batch has ended, or another node carries
+  /// it. A repeated call records nothing.
+  virtual Task<Result<std::optional<BatchClaim>>> advance_batch(BatchClaim claim, BatchStep step) = 0;
+  /// The node carries it no longer; another may.
+  virtual Task<Result<>> release_batch(BatchClaim claim) = 0;
+  /// Ends a batch before its last run. One that has ended stays as it is. None: there is no such batch.
+  virtual Task<Result<std::optional<Batch>>> stop_batch(std::string id) = 0;
+
   // Queries.
   virtual Task<Result<std::optional<Run>>> find(std::string id) = 0;  ///< or by a unique prefix
   virtual Task<Result<std::vector<Run>>> list(Filter filter) = 0;     ///< newest first
+  /// The numbers and ids of the runs that list() would return. Examines at most kExamineMax runs, so that a page may
+  /// have fewer than `most` although more follow.
+  virtual Task<Result<Matches>> match(Filter filter) = 0;
   /// The runs with this idempotency key: of one agent, or of all if `agent` is empty. With input and result.
   virtual Task<Result<std::vector<Run>>> with_key(std::string agent, std::string key) = 0;
   /// The sum of each head, in their order. A run on which no other draws: its own use. An unknown head: zero.
@@ -397,8 +437,8 @@ class Store {
   /// From the day of `since` on, by day and agent. Survives prune(); not transferred to another store.
   virtual Task<Result<std::vector<Spent>>> spent(WallTime since) = 0;
 
-  /// Deletes runs that ended longer ago than `older_than`, with their events and output, and events of the fleet that
-  /// are as old. Returns how many runs.
+  /// Deletes runs that ended longer ago than `older_than`, with their events and output, and events of the fleet and
+  /// ended batches that are as old. Returns how many runs.
   virtual Task<Result<std::uint64_t>> prune(Duration older_than, std::uint32_t most) = 0;
   /// The same with `keep`, unless a process has completed a prune within `every`: the store records when nothing was
   /// left to delete. Cheap if it is not due. Returns how many.

@@ -205,9 +205,11 @@ std::string to_json(const engine::RunView& run, const std::vector<store::Event>&
   return json::serialize(object);
 }
 
-std::string to_json(const std::vector<engine::RunView>& runs, std::string_view next) {
+std::string to_json(const std::vector<engine::RunView>& runs, std::string_view next,
+                    const std::optional<engine::Total>& total) {
   json::object object{{"runs", runs_value(runs)}};
   object["next"] = next.empty() ? json::value(nullptr) : json::value(text_value(next));
+  if (total) object["total"] = json::object{{"count", total->count}, {"exact", total->exact}};
   return json::serialize(object);
 }
 

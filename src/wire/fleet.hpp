@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/output_slice.hpp"
+#include "engine/search.hpp"
 #include "engine/views.hpp"
 
 #include <string>
@@ -12,7 +13,9 @@
 namespace stint::wire {
 
 [[nodiscard]] std::string to_json(const engine::RunView& run);
-[[nodiscard]] std::string to_json(const std::vector<engine::RunView>& runs, std::string_view next);  ///< of a page
+/// A page of runs.
+[[nodiscard]] std::string to_json(const std::vector<engine::RunView>& runs, std::string_view next,
+                                  const std::optional<engine::Total>& total = {});
 [[nodiscard]] std::string to_json(const store::Event& event);
 [[nodiscard]] std::string to_json(const std::vector<store::Event>& events, std::string_view cursor);
 [[nodiscard]] std::string to_json(const engine::WhyView& why);

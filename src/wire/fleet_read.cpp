@@ -320,11 +320,15 @@ Result<engine::RunView> read_run(std::string_view text) {
   return run_of(object);
 }
 
-Result<RunPage> read_runs(std::string_view text) {
+Result<engine::RunPage> read_runs(std::string_view text) {
   STINT_TRY(const json::object object, open(text));
-  RunPage page;
+  engine::RunPage page;
   STINT_TRY(page.runs, read_list(object, "runs", run_of));
   page.next = text_at(object, "next");
+  if (const json::value* const total = object.if_contains("total"); total != nullptr && total->is_object()) {
+    const json::object& counted = total->get_object();
+    page.total = {.count = static_cast<std::uint64_t>(number_at(counted, "count")), .exact = flag_at(counted, "exact")};
+  }
   return page;
 }
 

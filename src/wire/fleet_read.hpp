@@ -4,6 +4,7 @@
 /// or one of another version.
 #pragma once
 
+#include "engine/search.hpp"
 #include "engine/views.hpp"
 
 #include <string>
@@ -12,12 +13,8 @@
 
 namespace stint::wire {
 
-struct RunPage {
-  std::vector<engine::RunView> runs;
-  std::string next;  ///< cursor of the next page; empty: this is the last page
-};
 [[nodiscard]] Result<engine::RunView> read_run(std::string_view text);
-[[nodiscard]] Result<RunPage> read_runs(std::string_view text);
+[[nodiscard]] Result<engine::RunPage> read_runs(std::string_view text);
 [[nodiscard]] Result<store::FeedPage> read_events(std::string_view text);
 [[nodiscard]] Result<engine::WhyView> read_why(std::string_view text);
 /// The run in it has only the fields of a receipt.

@@ -10,6 +10,7 @@ std::string to_json(const ProblemText& problem) {
                       {"status", problem.status},
                       {"detail", text_value(problem.detail)}};
   if (!problem.list.empty()) object["list"] = text_value(problem.list);
+  if (problem.matched) object["matched"] = *problem.matched;
   return json::serialize(object);
 }
 

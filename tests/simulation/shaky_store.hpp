@@ -133,6 +133,29 @@ class ShakyStore final : public store::Store {
   Task<Result<std::vector<store::Run>>> list(store::Filter filter) override {
     return pass(behind_.list(std::move(filter)));
   }
+  Task<Result<store::Matches>> match(store::Filter filter) override { return pass(behind_.match(std::move(filter))); }
+  Task<Result<store::Accepted>> begin_batch(store::NewBatch batch) override {
+    return pass(behind_.begin_batch(std::move(batch)));
+  }
+  Task<Result<std::optional<store::Batch>>> batch(std::string id) override {
+    return pass(behind_.batch(std::move(id)));
+  }
+  Task<Result<std::vector<store::Batch>>> batches(store::BatchNumber before, std::uint32_t most) override {
+    return pass(behind_.batches(before, most));
+  }
+  Task<Result<std::optional<store::BatchClaim>>> claim_batch(NodeNumber node) override {
+    return pass(behind_.claim_batch(node));
+  }
+  Task<Result<std::optional<store::BatchClaim>>> advance_batch(store::BatchClaim claim,
+                                                               store::BatchStep step) override {
+    return pass(behind_.advance_batch(std::move(claim), std::move(step)));
+  }
+  Task<Result<>> release_batch(store::BatchClaim claim) override {
+    return pass(behind_.release_batch(std::move(claim)));
+  }
+  Task<Result<std::optional<store::Batch>>> stop_batch(std::string id) override {
+    return pass(behind_.stop_batch(std::move(id)));
+  }
   Task<Result<std::vector<store::Run>>> with_key(std::string agent, std::string key) override {
     return pass(behind_.with_key(std::move(agent), std::move(key)));
   }

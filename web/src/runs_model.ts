@@ -1,12 +1,16 @@
 // The list of runs of one filter. Its order is fixed: rows are updated where they are, and newer runs wait behind "N new" until asked for.
+// While rows are selected, no row comes or goes.
 import { batch, signal } from "@preact/signals";
 import { get, why } from "./http.ts";
 import { onEvent } from "./live.ts";
-import type { Loaded, Run, RunSummary, Runs } from "./types.ts";
+import type { Loaded, Run, RunSummary, Runs, Total } from "./types.ts";
 import { kLoading } from "./types.ts";
 
 const kPage = 200;
 const kUpdateMs = 500; // between two reads that events ask for
+const kRestFactor = 10; // a search that takes long rests so many times as long: it costs the daemon at most a tenth of a thread
+const kRestMsMax = 10_000;
+const kTotalMs = 5000; // between two counts of the matches
 const kSingleMax = 20; // rows read one by one per update
 const kRowsMax = 20_000;
 
@@ -15,6 +19,11 @@ export class RunsModel {
   /** Runs that match and are newer than the first row. */
   readonly fresh = signal<RunSummary[]>([]);
   readonly more = signal(false);
+  /** How many runs match; null: not counted yet. */
+  readonly total = signal<Total | null>(null);
+  readonly selected = signal<ReadonlySet<string>>(new Set());
+  private countedAt = 0;
+  private restMs = 0;
   private next: string | null = null;
   private loading = false;
   private readonly changed = new Set<string>();
@@ -24,7 +33,7 @@ export class RunsModel {
   constructor(private readonly filter: string) {
     this.stopEvents = onEvent((event) => {
       if (event.run) this.changed.add(event.run);
-      this.timer ||= window.setTimeout(() => void this.update(), kUpdateMs);
+      this.later(kUpdateMs);
     });
     void this.reload();
   }
@@ -32,9 +41,22 @@ export class RunsModel {
     this.stopEvents();
     clearTimeout(this.timer);
   }
+  toggle(id: string): void {
+    const next = new Set(this.selected.value);
+    if (!next.delete(id)) next.add(id);
+    this.selected.value = next;
+  }
+  clearSelection(): void {
+    this.selected.value = new Set();
+  }
+  selectedRuns(): RunSummary[] {
+    const rows = this.rows.value;
+    const { selected } = this;
+    return rows.kind === "ok" && selected.value.size > 0 ? rows.value.filter((run) => selected.value.has(run.id)) : [];
+  }
   async reload(): Promise<void> {
     try {
-      const page = await this.read("");
+      const page = await this.readHead();
       batch(() => {
         this.rows.value = { kind: "ok", value: page.runs };
         this.fresh.value = [];
@@ -51,9 +73,11 @@ export class RunsModel {
     try {
       const page = await this.read(`&before=${this.next}`);
       batch(() => {
-        this.rows.value = { kind: "ok", value: [...rows.value, ...page.runs] };
+        const now = this.rows.value.kind === "ok" ? this.rows.value.value : rows.value; // rows may have changed meanwhile
+        this.rows.value = { kind: "ok", value: [...now, ...page.runs] };
         this.setNext(page.next);
       });
+      if (page.runs.length === 0 && page.next !== null) window.setTimeout(() => void this.loadMore(), 0); // no match among those that were examined
     } catch {
       // The banner says that the daemon is gone; the next scroll tries again.
     } finally {
@@ -63,7 +87,7 @@ export class RunsModel {
   /** Puts the new runs above the others. */
   showFresh(): void {
     const rows = this.rows.value;
-    if (rows.kind !== "ok") return;
+    if (rows.kind !== "ok" || this.selected.value.size > 0) return;
     batch(() => {
       this.rows.value = { kind: "ok", value: [...this.fresh.value, ...rows.value] };
       this.fresh.value = [];
@@ -77,14 +101,30 @@ export class RunsModel {
   private read(more: string): Promise<Runs> {
     return get<Runs>(`/v1/runs?limit=${kPage}${this.filter ? `&${this.filter}` : ""}${more}`);
   }
+  /** The first page; now and then also with the number of matches. */
+  private async readHead(): Promise<Runs> {
+    const began = performance.now();
+    const counts = began - this.countedAt > kTotalMs || this.countedAt === 0;
+    const page = await this.read(counts ? "&total=true" : "");
+    this.restMs = kRestFactor * (performance.now() - began);
+    if (page.total) {
+      this.countedAt = performance.now();
+      this.total.value = page.total;
+    }
+    return page;
+  }
+  private later(ms: number): void {
+    this.timer ||= window.setTimeout(() => void this.update(), Math.max(ms, Math.min(this.restMs, kRestMsMax)));
+  }
   private async update(): Promise<void> {
     this.timer = 0;
-    const rows = this.rows.value;
-    if (rows.kind !== "ok") return;
+    if (this.rows.value.kind !== "ok") return;
     const changed = [...this.changed];
     this.changed.clear();
     try {
-      const head = await this.read("");
+      const head = await this.readHead();
+      const rows = this.rows.value; // as they are now: a page may have been added meanwhile
+      if (rows.kind !== "ok") return;
       const known = new Map(rows.value.map((run) => [run.id, run]));
       const newer = new Map(head.runs.map((run) => [run.id, run]));
       const firstKnown = head.runs.findIndex((run) => known.has(run.id));
@@ -92,13 +132,15 @@ export class RunsModel {
       // A row that left the filter, or is further down, is read alone: it keeps its place and shows its true state.
       const single = changed.filter((id) => known.has(id) && !newer.has(id)).slice(0, kSingleMax);
       for (const run of await Promise.all(single.map((id) => get<Run>(`/v1/runs/${id}`)))) newer.set(run.id, run);
+      const now = this.rows.value;
+      if (now.kind !== "ok") return;
       batch(() => {
-        this.rows.value = { kind: "ok", value: rows.value.map((run) => newer.get(run.id) ?? run) };
+        this.rows.value = { kind: "ok", value: now.value.map((run) => newer.get(run.id) ?? run) };
         this.fresh.value = fresh.filter((run) => !known.has(run.id));
       });
     } catch {
       for (const id of changed) this.changed.add(id);
-      this.timer ||= window.setTimeout(() => void this.update(), 4 * kUpdateMs);
+      this.later(4 * kUpdateMs);
     }
   }
 }

@@ -3,9 +3,12 @@ import type { components } from "./api.gen.ts";
 
 type Schemas = components["schemas"];
 export type Agent = Schemas["Agent"];
+export type Batch = Schemas["Batch"];
+export type Batches = Schemas["Batches"];
 export type Beat = Schemas["Beat"];
 export type Event = Schemas["Event"];
 export type Fleet = Schemas["Fleet"];
+export type Hold = Schemas["Hold"];
 export type Limit = Schemas["Limit"];
 export type LimitEntry = Schemas["LimitEntry"];
 export type Node = Schemas["Node"];
@@ -15,6 +18,7 @@ export type Preset = Schemas["Preset"];
 export type Presets = Schemas["Presets"];
 export type Receipt = Schemas["Receipt"];
 export type Run = Schemas["Run"];
+export type RunFilter = Schemas["RunFilter"];
 export type RunSummary = Schemas["RunSummary"];
 export type Runs = Schemas["Runs"];
 export type Sandbox = Schemas["Sandbox"];
@@ -26,6 +30,7 @@ export type SandboxResource = Schemas["SandboxResource"];
 export type Shortage = Schemas["Shortage"];
 export type State = Schemas["State"];
 export type Submitted = Schemas["Submitted"];
+export type Total = Schemas["Total"];
 export type Usage = Schemas["Usage"];
 export type WaitGroup = Schemas["WaitGroup"];
 export type WaitReason = Schemas["WaitReason"];
@@ -33,6 +38,8 @@ export type Why = Schemas["Why"];
 export type Worker = Schemas["Worker"];
 
 export const kStates: State[] = ["queued", "running", "parked", "in_doubt", "succeeded", "failed", "cancelled", "expired"];
+
+export const kHolds: Hold[] = ["none", "session", "delay", "backoff", "quota", "person"];
 
 export function isEnded(state: State): boolean {
   return state === "succeeded" || state === "failed" || state === "cancelled" || state === "expired";

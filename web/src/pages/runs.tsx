@@ -1,65 +1,33 @@
-// All runs of a filter that lives in the address.
+// All runs of a filter that lives in the address, and actions on all that match or on those that are selected.
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { cancelRun, retryRun } from "../actions.tsx";
 import { costText, lengthText } from "../format.ts";
 import { bindKeys } from "../keys.ts";
-import { fleet, serverNow } from "../live.ts";
+import { serverNow } from "../live.ts";
+import { BatchList, askForBatch } from "../parts/batches.tsx";
 import { Ago } from "../parts/pieces.tsx";
-import { Empty, Show, StateBadge, Unknown, stateWords } from "../parts/states.tsx";
+import { RunFilterForm, filterOf, readFilter } from "../parts/run_filter.tsx";
+import { actOnSelected } from "../parts/selected_runs.tsx";
+import { Empty, Show, StateBadge } from "../parts/states.tsx";
 import { VirtualList } from "../parts/virtual_list.tsx";
-import { go, replaceQuery, route, runAddress } from "../route.ts";
+import { go, route, runAddress } from "../route.ts";
 import { RunsModel } from "../runs_model.ts";
-import type { RunSummary } from "../types.ts";
-import { isEnded, kStates } from "../types.ts";
+import type { RunSummary, Total } from "../types.ts";
+import { isEnded } from "../types.ts";
 
 const kRowHeight = 40;
 const kCardHeight = 76; // narrow screens
 const narrow = matchMedia("(max-width: 700px)");
-
-function Filter(): JSX.Element {
-  const { query } = route.value;
-  const chosen = query.getAll("state");
-  const set = (change: (query: URLSearchParams) => void): void => {
-    const next = new URLSearchParams(query);
-    change(next);
-    replaceQuery(next);
-  };
-  const toggle = (state: string): void =>
-    set((next) => {
-      next.delete("state");
-      for (const each of kStates) if (chosen.includes(each) !== (each === state)) next.append("state", each);
-    });
-  const setText = (name: string) => (event: Event) =>
-    set((next) => {
-      const value = (event.target as HTMLInputElement).value.trim();
-      if (value) next.set(name, value);
-      else next.delete(name);
-    });
-  const seen = fleet.value;
-  return (
-    <form class="filter" role="search" aria-label="Filter runs" onSubmit={(event) => event.preventDefault()}>
-      <div class="chips" role="group" aria-label="States">
-        {kStates.map((state) => (
-          <button type="button" key={state} class={`chip ${state}`} aria-pressed={chosen.includes(state)} onClick={() => toggle(state)}>
-            {stateWords(state)} <span class="num">{seen.kind === "ok" ? (seen.value.runs[state] ?? "–") : <Unknown why="not read yet" />}</span>
-          </button>
-        ))}
-      </div>
-      <label>Agent <input data-search name="agent" value={query.get("agent") ?? ""} onChange={setText("agent")} placeholder="any" /></label>
-      <label>Session <input name="session" value={query.get("session") ?? ""} onChange={setText("session")} placeholder="any" /></label>
-      {query.size > 0 && <button type="button" class="quiet" onClick={() => replaceQuery(new URLSearchParams())}>Clear</button>}
-    </form>
-  );
-}
 
 function timeOf(run: RunSummary): JSX.Element {
   if (run.started_at === null) return <span class="muted">–</span>;
   return <>{lengthText((run.finished_at ?? serverNow()) - run.started_at)}</>;
 }
 
-function cells(run: RunSummary): JSX.Element[] {
+function cells(run: RunSummary, model: RunsModel): JSX.Element[] {
   return [
+    <span role="cell" key="select" class="c-select"><input type="checkbox" aria-label={`Select ${run.id}`} checked={model.selected.value.has(run.id)} onChange={() => model.toggle(run.id)} /></span>,
     <span role="cell" key="state" class="c-state"><StateBadge state={run.state} stop={run.stop} /></span>,
     <span role="cell" key="id" class="c-id"><a class="id" href={runAddress(run.id)}>{run.id}</a></span>,
     <span role="cell" key="agent" class="c-agent">{run.agent}</span>,
@@ -104,18 +72,27 @@ function List({ model, filtered }: { model: RunsModel; filtered: boolean }): JSX
   useLayoutEffect(() => bindKeys({
     j: () => move(1),
     k: () => move(-1),
+    x: () => {
+      if (current) model.toggle(current);
+    },
     c: () => {
       const run = runs.find((each) => each.id === current);
       if (run && !isEnded(run.state) && run.state !== "in_doubt") cancelRun(run);
     },
   }));
+  const { length: fresh } = model.fresh.value;
+  const { size: selected } = model.selected.value;
   return (
     <>
-      {model.fresh.value.length > 0 && <p class="pill-place"><button type="button" class="pill" onClick={() => { model.showFresh(); scrollTo({ top: 0 }); }}>{model.fresh.value.length} new</button></p>}
+      {fresh > 0 && (
+        <p class="pill-place">
+          <button type="button" class="pill" disabled={selected > 0} title={selected > 0 ? "Shown when nothing is selected" : ""} onClick={() => { model.showFresh(); scrollTo({ top: 0 }); }}>{fresh} new</button>
+        </p>
+      )}
       <Show of={rows} what="the runs" retry={() => void model.reload()}>
-        {(list) => list.length === 0 ? <NoRuns filtered={filtered} /> : (
-          <VirtualList items={list} rowHeight={height} label="Runs, newest first" columns={["State", "Run", "Agent", "Title", "Created", "Time", "Cost", "Action"]}
-            keyOf={(run) => run.id} row={cells} rowClass={(run) => run.state} current={current} onNearEnd={() => void model.loadMore()} onOpen={(run) => go(runAddress(run.id))} />
+        {(list) => list.length === 0 && !model.more.value ? <NoRuns filtered={filtered} /> : (
+          <VirtualList items={list} rowHeight={height} label="Runs, newest first" columns={["Select", "State", "Run", "Agent", "Title", "Created", "Time", "Cost", "Action"]}
+            keyOf={(run) => run.id} row={(run) => cells(run, model)} rowClass={(run) => (model.selected.value.has(run.id) ? `${run.state} selected` : run.state)} current={current} onNearEnd={() => void model.loadMore()} onOpen={(run) => go(runAddress(run.id))} />
         )}
       </Show>
       {rows.kind === "ok" && model.more.value && <p class="muted">Scroll for older runs.</p>}
@@ -123,17 +100,47 @@ function List({ model, filtered }: { model: RunsModel; filtered: boolean }): JSX
   );
 }
 
+function totalText(total: Total): string {
+  if (!total.exact) return `more than ${total.count.toLocaleString("en")} runs match`;
+  return total.count === 1 ? "1 run matches" : `${total.count.toLocaleString("en")} runs match`;
+}
+
+/** What can be done with all that match, or with those that are selected. */
+function Actions({ model, filtered }: { model: RunsModel; filtered: boolean }): JSX.Element {
+  const total = model.total.value;
+  const selected = model.selectedRuns();
+  const begin = (action: "cancel" | "retry") => () => askForBatch(action, filterOf(route.value.query));
+  const hint = filtered ? "" : "Filter first: an action on all runs needs a filter";
+  return (
+    <div class="run-actions" role="group" aria-label="Actions on runs">
+      <span role="status" class="muted num">{total ? totalText(total) : ""}</span>
+      {selected.length > 0 ? (
+        <>
+          <strong class="num">{selected.length} selected</strong>
+          <button type="button" onClick={() => actOnSelected("cancel", selected, model)}>Cancel selected</button>
+          <button type="button" onClick={() => actOnSelected("retry", selected, model)}>Retry selected</button>
+          <button type="button" class="quiet" onClick={() => model.clearSelection()}>Clear selection</button>
+        </>
+      ) : (
+        <>
+          <button type="button" disabled={!filtered} title={hint} onClick={begin("cancel")}>Cancel all matching…</button>
+          <button type="button" disabled={!filtered} title={hint} onClick={begin("retry")}>Retry all matching…</button>
+        </>
+      )}
+    </div>
+  );
+}
+
 export function RunsPage(): JSX.Element {
-  const { query } = route.value;
-  const known = new URLSearchParams();
-  for (const name of ["state", "agent", "session"]) for (const value of query.getAll(name)) if (value) known.append(name, value);
-  const filter = known.toString();
+  const filter = readFilter(route.value.query).toString();
   const model = useMemo(() => new RunsModel(filter), [filter]);
   useEffect(() => () => model.close(), [model]);
   return (
     <>
       <h1>Runs</h1>
-      <Filter />
+      <RunFilterForm />
+      <BatchList />
+      <Actions model={model} filtered={filter !== ""} />
       <List model={model} filtered={filter !== ""} />
     </>
   );

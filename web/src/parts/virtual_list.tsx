@@ -49,7 +49,7 @@ export function VirtualList<T>(props: Props<T>): JSX.Element {
           const key = keyOf(item);
           return (
             <div role="row" key={key} data-key={key} aria-rowindex={at + 2} aria-current={key === props.current ? "true" : undefined}
-              class={`list-row ${props.rowClass(item)}`} style={{ top: `${at * rowHeight}px`, height: `${rowHeight}px` }} onClick={(event) => { if (!(event.target as HTMLElement).closest("a,button")) props.onOpen(item); }}>
+              class={`list-row ${props.rowClass(item)}`} style={{ top: `${at * rowHeight}px`, height: `${rowHeight}px` }} onClick={(event) => { if (!(event.target as HTMLElement).closest("a,button,input,label")) props.onOpen(item); }}>
               {props.row(item, at)}
             </div>
           );

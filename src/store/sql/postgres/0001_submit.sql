@@ -18,7 +18,7 @@ CREATE FUNCTION room(a agent) RETURNS bigint LANGUAGE sql STABLE AS $$
 -- The common case in one statement: runs without session, parent and key, all of them new, and room for all. False:
 -- nothing was done, and the caller must handle them one by one.
 CREATE FUNCTION enqueue_all(p_ids text[], p_agents text[], p_priorities int[], p_delays_ms bigint[], p_deadlines_ms bigint[],
-  p_budgets_ms bigint[], p_on_crash text[], p_inputs text[]) RETURNS boolean LANGUAGE plpgsql AS $$
+  p_budgets_ms bigint[], p_on_crash text[], p_inputs text[], p_search text[]) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE v_runs bigint[]; t timestamptz; BEGIN
   PERFORM FROM (SELECT u.agent, count(*) AS n FROM unnest(p_agents) u (agent) GROUP BY u.agent) w
     LEFT JOIN agent a ON a.name = w.agent WHERE a.agent_id IS NULL OR room(a) < w.n;
@@ -40,7 +40,8 @@ DECLARE v_runs bigint[]; t timestamptz; BEGIN
     FROM unnest(v_runs, p_ids, p_agents, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash)
       AS u (run_id, id, agent, priority, delay_ms, deadline_ms, budget_ms, on_crash) JOIN agent a ON a.name = u.agent
     ORDER BY u.run_id;
-  INSERT INTO run_input (run_id, body) SELECT * FROM unnest(v_runs, p_inputs) u (run_id, body) WHERE u.body <> '';
+  INSERT INTO run_input (run_id, search, body)
+    SELECT * FROM unnest(v_runs, p_search, p_inputs) u (run_id, search, body) WHERE u.body <> '';
   RETURN true; END $$;
 
 -- The run that holds the session and is an ancestor of a child of p_parent; NULL: none. The child and it would wait
@@ -78,14 +79,14 @@ DECLARE v_holder text; BEGIN
 -- One answer per run, in order; a NULL `error` is success. Locks the sessions and parents of all runs before it
 -- writes the first. The share lock on a parent orders its children against its end and its cancel.
 CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_priorities int[],
-  p_delays_ms bigint[], p_deadlines_ms bigint[], p_budgets_ms bigint[], p_on_crash text[], p_inputs text[])
+  p_delays_ms bigint[], p_deadlines_ms bigint[], p_budgets_ms bigint[], p_on_crash text[], p_inputs text[], p_search text[])
 RETURNS TABLE (id text, created boolean, error text, message text)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_run bigint; v_keys text[];
   v_room jsonb := '{}'; t timestamptz; BEGIN             -- the room of each agent is counted once
   IF '' = ALL (p_sessions || p_parents || p_keys) AND
-      enqueue_all(p_ids, p_agents, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash, p_inputs) THEN
+      enqueue_all(p_ids, p_agents, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash, p_inputs, p_search) THEN
     RETURN QUERY SELECT u.id, true, NULL::text, NULL::text FROM unnest(p_ids) u (id);
     RETURN;
   END IF;
@@ -94,8 +95,8 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_r
   PERFORM FROM run WHERE run_id IN (SELECT run_id FROM run_name WHERE public_id = ANY (p_parents)) ORDER BY run_id FOR SHARE;
   t := clock();
   FOR n IN SELECT * FROM unnest(p_ids, p_agents, p_sessions, p_parents, p_keys, p_priorities, p_delays_ms, p_deadlines_ms,
-        p_budgets_ms, p_on_crash, p_inputs)
-      WITH ORDINALITY AS u (id, agent, session, parent, key, priority, delay_ms, deadline_ms, budget_ms, on_crash, input, at)
+        p_budgets_ms, p_on_crash, p_inputs, p_search)
+      WITH ORDINALITY AS u (id, agent, session, parent, key, priority, delay_ms, deadline_ms, budget_ms, on_crash, input, search, at)
       ORDER BY u.at LOOP
     created := false; error := NULL; message := NULL; v_parent := NULL; v_session := NULL; v_behind := false;
     SELECT * INTO a FROM agent WHERE name = n.agent;
@@ -132,7 +133,7 @@ DECLARE n record; a agent; v_parent run; v_session bigint; v_behind boolean; v_r
     IF FOUND THEN
       created := true;
       v_room := v_room || jsonb_build_object(n.agent, (v_room ->> n.agent)::bigint - 1);
-      IF n.input <> '' THEN INSERT INTO run_input (run_id, body) VALUES (v_run, n.input); END IF;
+      IF n.input <> '' THEN INSERT INTO run_input (run_id, search, body) VALUES (v_run, n.search, n.input); END IF;
     ELSE                                                 -- a run with the same key
       DELETE FROM run_name WHERE public_id = n.id;
       SELECT public_id INTO id FROM run WHERE agent_id = a.agent_id AND idem_key = n.key;
@@ -156,14 +157,14 @@ CREATE FUNCTION join_families(p_run bigint, p_heads text[]) RETURNS void LANGUAG
 -- The same if some runs are kept, or draw on the budgets of others: p_draws_on contains their ids, separated by
 -- spaces. The runs become visible only with both.
 CREATE FUNCTION enqueue(p_ids text[], p_agents text[], p_sessions text[], p_parents text[], p_keys text[], p_priorities int[],
-  p_delays_ms bigint[], p_deadlines_ms bigint[], p_budgets_ms bigint[], p_on_crash text[], p_inputs text[], p_kept_for bigint[],
-  p_draws_on text[])
+  p_delays_ms bigint[], p_deadlines_ms bigint[], p_budgets_ms bigint[], p_on_crash text[], p_inputs text[], p_search text[],
+  p_kept_for bigint[], p_draws_on text[])
 RETURNS TABLE (id text, created boolean, error text, message text)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE v_for bigint; v_draws_on text; BEGIN
   FOR id, created, error, message, v_for, v_draws_on IN SELECT * FROM ROWS FROM (stint_v1.enqueue(p_ids, p_agents, p_sessions,
-      p_parents, p_keys, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash, p_inputs), unnest(p_kept_for),
+      p_parents, p_keys, p_priorities, p_delays_ms, p_deadlines_ms, p_budgets_ms, p_on_crash, p_inputs, p_search), unnest(p_kept_for),
       unnest(p_draws_on)) LOOP
     IF created AND v_for IS NOT NULL THEN
       UPDATE run r SET kept_for = v_for FROM run_name n WHERE n.public_id = enqueue.id AND r.run_id = n.run_id;

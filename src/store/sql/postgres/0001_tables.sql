@@ -115,7 +115,9 @@ CREATE INDEX run_failed   ON run (finished_at, run_id)    WHERE state IN ('faile
 CREATE UNIQUE INDEX run_idem ON run (idem_key, agent_id)  WHERE idem_key IS NOT NULL;  -- looked up with and without its agent
 
 -- Data that is written once and read once, kept out of the hot rows. Text, not jsonb: it is returned unchanged.
-CREATE TABLE run_input (run_id bigint PRIMARY KEY, body text NOT NULL);
+-- `search`: see search_text.hpp. Stored as it is: a search reads it of many runs.
+CREATE TABLE run_input (run_id bigint PRIMARY KEY, search text COLLATE "C" NOT NULL, body text NOT NULL);
+ALTER TABLE run_input ALTER search SET STORAGE MAIN;
 CREATE TABLE run_result (run_id bigint PRIMARY KEY, body text NOT NULL);
 CREATE TABLE output (run_id bigint PRIMARY KEY, bytes bigint NOT NULL, last_word bigint) WITH (fillfactor = 50);
 CREATE TABLE output_chunk (run_id bigint NOT NULL, at bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (run_id, at));
@@ -136,6 +138,22 @@ CREATE TABLE family (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE TABLE family_run (run_id bigint, family_id bigint, PRIMARY KEY (run_id, family_id));
 CREATE INDEX family_run_by_family ON family_run (family_id);
+
+-- One action on many runs. `batch_runs` has its set in pieces: the ids from place `at` on, without separators. A run is acted on
+-- before its place is counted in done, skipped or failed.
+CREATE TABLE batch (
+  batch_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, public_id text COLLATE "C" UNIQUE NOT NULL, idem_key text COLLATE "C",
+  action text NOT NULL, filter text NOT NULL,
+  state text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'stopping', 'stopped', 'done')), matched bigint NOT NULL,
+  done bigint NOT NULL DEFAULT 0, skipped bigint NOT NULL DEFAULT 0, failed bigint NOT NULL DEFAULT 0,
+  node_id bigint, fence bigint NOT NULL DEFAULT 0, created_at timestamptz NOT NULL, ended_at timestamptz,
+  CHECK ((state IN ('stopped', 'done')) = (ended_at IS NOT NULL)), CHECK (done + skipped + failed <= matched)
+) WITH (fillfactor = 50);
+CREATE UNIQUE INDEX batch_idem ON batch (idem_key) WHERE idem_key IS NOT NULL;
+CREATE INDEX batch_open  ON batch (batch_id) WHERE ended_at IS NULL;
+CREATE INDEX batch_ended ON batch (ended_at) WHERE ended_at IS NOT NULL;
+CREATE TABLE batch_runs (batch_id bigint NOT NULL, at bigint NOT NULL, ids text NOT NULL, PRIMARY KEY (batch_id, at));
+CREATE TABLE batch_failure (batch_id bigint NOT NULL, at bigint NOT NULL, run text NOT NULL, error text NOT NULL, PRIMARY KEY (batch_id, at));
 
 -- The feed is ordered by (xid, id): ids alone are not in commit order, and a late one would be missed.
 CREATE TABLE event (

@@ -19,6 +19,7 @@ DECLARE v_before timestamptz := later(clock(), -p_age_ms); v_runs bigint[]; v_se
       tokens = s.tokens + excluded.tokens, cost_micros = s.cost_micros + excluded.cost_micros;
   DELETE FROM node WHERE node_id IN (
     SELECT node_id FROM node WHERE state = 'dead' AND lease_until < later(wall(), -p_age_ms) LIMIT p_most FOR UPDATE SKIP LOCKED);
+  PERFORM forget_batches(v_before, p_most);
   WITH gone AS (DELETE FROM event WHERE run_id IS NULL AND at < v_before RETURNING xid, id)
   SELECT mark_pruned(g.xid, g.id) FROM (SELECT xid, id FROM gone ORDER BY xid DESC, id DESC LIMIT 1) g INTO v_marked;
   SELECT array_agg(run_id), array_agg(DISTINCT session_id) FILTER (WHERE session_id IS NOT NULL) INTO v_runs, v_sessions
@@ -120,7 +121,7 @@ CREATE FUNCTION load(p_ids text[], p_agents text[], p_sessions text[], p_parents
   e_errors text[], e_data text[], e_at_ms bigint[],
   o_ids text[], o_bytes bigint[], o_at bigint[], o_bodies text[], p_tokens bigint[],
   p_cost_micros bigint[], f_ids text[], f_heads text[], f_tokens bigint[], f_cost_micros bigint[],
-  m_ids text[], m_at bigint[], m_ends bigint[], m_bodies text[]) RETURNS bigint
+  m_ids text[], m_at bigint[], m_ends bigint[], m_bodies text[], p_search text[]) RETURNS bigint
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 #variable_conflict use_column
 DECLARE v_keys text[]; v_sessions bigint[]; v_added bigint; v_runs bigint[]; t timestamptz;
@@ -156,7 +157,7 @@ DECLARE v_keys text[]; v_sessions bigint[]; v_added bigint; v_runs bigint[]; t t
   SELECT count(*), array_agg(run_id) INTO v_added, v_runs FROM added;
   IF v_added = 0 THEN RETURN 0; END IF;
   UPDATE run r SET parent_id = p.run_id FROM run_name p WHERE r.run_id = ANY (v_runs) AND p.public_id = r.parent;
-  INSERT INTO run_input (run_id, body) SELECT m.run_id, u.body FROM unnest(p_ids, p_inputs) u (id, body)
+  INSERT INTO run_input (run_id, search, body) SELECT m.run_id, u.search, u.body FROM unnest(p_ids, p_search, p_inputs) u (id, search, body)
     JOIN run_name m ON m.public_id = u.id WHERE u.body <> '' AND m.run_id = ANY (v_runs);
   INSERT INTO run_result (run_id, body) SELECT m.run_id, u.body FROM unnest(p_ids, p_results) u (id, body)
     JOIN run_name m ON m.public_id = u.id WHERE u.body <> '' AND m.run_id = ANY (v_runs);

@@ -1,6 +1,7 @@
 -- Statements of the PostgreSQL store: calls of the functions of this program version. `-- name:` begins one; @run@ is
--- the list of columns below.
+-- the list of columns below, @wanted@ the condition of a list.
 -- columns: run_id, public_id, agent, session, parent, idem_key, state, hold, stop, error, attempt, lost, fence, seq, unsafe, on_crash, node_id, created_ms, not_before_ms, deadline_ms, expires_ms, started_ms, finished_ms, tokens, cost_micros
+-- wanted: ($1::text[] = '{}' OR state = ANY ($1)) AND ($2::text[] = '{}' OR agent = ANY ($2)) AND ($3 = '' OR session = $3) AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6)) AND ($4 = 0::bigint OR run_id < $4) AND run_id >= $7::bigint AND ($8::text[] = '{}' OR coalesce(hold, 'none') = ANY ($8)) AND ($9::bigint IS NULL OR created_ms >= $9) AND ($10::bigint IS NULL OR created_ms < $10) AND ($11::text = '' OR left(public_id, length($11)) = $11 OR strpos(lower(error COLLATE "C"), $11) > 0 OR strpos((SELECT search FROM stint.run_input i WHERE i.run_id = s.run_id), $11) > 0) AND ($12::bigint[] = '{}' OR run_id = ANY ($12))
 
 -- name: begin
 BEGIN
@@ -53,10 +54,10 @@ SELECT stint_v1.add_fleet_event($2, $3, $1)
 SELECT * FROM stint_v1.nodes()
 
 -- name: enqueue
-SELECT e.* FROM stint_v1.enqueue(stint_v1.expect($13::bigint, $1::text[]), $2, $3, $4, $5, $6, $7, stint_v1.deadlines($8, $12), $9, $10, $11) e CROSS JOIN stint_v1.announce()
+SELECT e.* FROM stint_v1.enqueue(stint_v1.expect($13::bigint, $1::text[]), $2, $3, $4, $5, $6, $7, stint_v1.deadlines($8, $12), $9, $10, $11, $14) e CROSS JOIN stint_v1.announce()
 -- name: enqueue_kept
 -- For batches in which some runs are kept, or draw on the budgets of others.
-SELECT e.* FROM stint_v1.enqueue(stint_v1.expect($13::bigint, $1::text[]), $2, $3, $4, $5, $6, $7, stint_v1.deadlines($8, $12), $9, $10, $11, $14, $15) e CROSS JOIN stint_v1.announce()
+SELECT e.* FROM stint_v1.enqueue(stint_v1.expect($13::bigint, $1::text[]), $2, $3, $4, $5, $6, $7, stint_v1.deadlines($8, $12), $9, $10, $11, $14, $15, $16) e CROSS JOIN stint_v1.announce()
 -- name: cancel
 SELECT * FROM stint_v1.cancel(stint_v1.expect($2::bigint, $1::text))
 -- name: resolve
@@ -107,19 +108,19 @@ FROM (SELECT run_id FROM stint.run_name WHERE public_id >= $1 AND public_id < $1
   JOIN stint_v1.seen s USING (run_id) ORDER BY public_id
 -- name: list
 -- Planned with its parameters: the planner drops a condition that they make true, and a state uses its index.
-SELECT @run@ FROM stint_v1.seen WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
-  AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6))
-  AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
+SELECT @run@ FROM stint_v1.seen s WHERE @wanted@ ORDER BY run_id DESC LIMIT $5
 -- name: list_with_texts
--- Texts longer than $7 bytes are reduced to one member. PostgreSQL cannot parse JSON that contains \u0000.
+-- Texts longer than $13 bytes are reduced to one member. PostgreSQL cannot parse JSON that contains \u0000.
 SELECT @run@,
-  (SELECT CASE WHEN $7 = 0::bigint OR octet_length(body) <= $7 THEN body
+  (SELECT CASE WHEN $13 = 0::bigint OR octet_length(body) <= $13 THEN body
                ELSE json_build_object('title', replace(body, '\u0000', '')::json -> 'title')::text END FROM stint.run_input i WHERE i.run_id = s.run_id),
-  (SELECT CASE WHEN $7 = 0::bigint OR octet_length(body) <= $7 THEN body
+  (SELECT CASE WHEN $13 = 0::bigint OR octet_length(body) <= $13 THEN body
                ELSE json_build_object('usage', replace(body, '\u0000', '')::json -> 'usage')::text END FROM stint.run_result o WHERE o.run_id = s.run_id)
-FROM stint_v1.seen s WHERE ($1::text[] = '{}' OR state = ANY ($1)) AND ($2 = '' OR agent = $2) AND ($3 = '' OR session = $3)
-  AND ($6 = '' OR parent_id = (SELECT run_id FROM stint.run_name WHERE public_id = $6))
-  AND ($4 = 0::bigint OR run_id < $4) ORDER BY run_id DESC LIMIT $5
+FROM stint_v1.seen s WHERE @wanted@ ORDER BY run_id DESC LIMIT $5
+-- name: match
+SELECT run_id, public_id FROM stint_v1.seen s WHERE @wanted@ ORDER BY run_id DESC LIMIT $5
+-- name: newest_before
+SELECT max(run_id) FROM stint.run WHERE run_id < $1
 -- name: with_key
 SELECT @run@, (SELECT body FROM stint.run_input i WHERE i.run_id = s.run_id), (SELECT body FROM stint.run_result o WHERE o.run_id = s.run_id)
 FROM stint_v1.seen s WHERE s.idem_key = $2 AND ($1 = '' OR s.agent = $1) ORDER BY run_id
@@ -150,6 +151,24 @@ SELECT (SELECT count(*) FROM stint.run WHERE state = 'queued' AND hold IS NULL
     AND (kept_for IS NULL OR NOT stint_v1.is_kept(kept_for, NULL))), (SELECT count(*) FROM stint.event),
   (SELECT count(*) FROM stint.node WHERE state <> 'dead'),
   (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class WHERE relnamespace = 'stint'::regnamespace AND relkind = 'r')
+-- name: begin_batch
+SELECT * FROM stint_v1.begin_batch(stint_v1.expect($9::bigint, $1::text), $2, $3, $4, $5, $6, $7, $8)
+-- name: batch
+SELECT * FROM stint_v1.seen_batch WHERE public_id = $1
+-- name: batches
+SELECT * FROM stint_v1.seen_batch WHERE $1 = 0::bigint OR batch_id < $1 ORDER BY batch_id DESC LIMIT $2
+-- name: failures
+SELECT run, error FROM stint.batch_failure WHERE batch_id = $1 ORDER BY at
+-- name: has_batch
+SELECT EXISTS (SELECT FROM stint.batch WHERE ended_at IS NULL)
+-- name: claim_batch
+SELECT * FROM stint_v1.claim_batch(stint_v1.expect($2::bigint, $1::bigint))
+-- name: advance_batch
+SELECT * FROM stint_v1.advance_batch(stint_v1.expect($9::bigint, $1::text), $2, $3, $4, $5, $6, $7, $8)
+-- name: release_batch
+SELECT stint_v1.release_batch($1, $2)
+-- name: stop_batch
+SELECT stint_v1.stop_batch(stint_v1.expect($2::bigint, $1::text))
 -- name: snapshot_moment
 SELECT pg_current_snapshot()::text, stint_v1.shown_ms(stint_v1.clock()) FROM stint_v1.expect($1::bigint, true) e WHERE e
 -- name: tally_ready
@@ -213,7 +232,7 @@ WHERE m.run_id BETWEEN $1 AND $2 ORDER BY m.run_id, f.head
 -- name: load
 SELECT stint_v1.load($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,
   $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48,
-  $49, $50, $51, $52, $53)
+  $49, $50, $51, $52, $53, $54)
 -- name: wrong_indexes
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE c.relnamespace = 'stint'::regnamespace AND NOT (i.indisvalid AND i.indisready) ORDER BY c.relname

@@ -35,7 +35,7 @@ SELECT * FROM stint_v1.claim($1, 0, $2, 1, NULL)
 -- name: count_spent
 SELECT count(*), sum(runs), sum(tokens) FROM stint.spent
 -- name: enqueue_one
-SELECT * FROM stint_v1.enqueue(ARRAY[$1], ARRAY[$2], ARRAY[$3], '{""}', '{""}', '{0}', '{0}', '{NULL}', '{NULL}', '{rerun}', '{""}')
+SELECT * FROM stint_v1.enqueue(ARRAY[$1], ARRAY[$2], ARRAY[$3], '{""}', '{""}', '{0}', '{0}', '{NULL}', '{NULL}', '{rerun}', '{""}', '{""}')
 -- name: count_sets
 SELECT count(*) FROM stint.limit_set
 -- name: lock_limit

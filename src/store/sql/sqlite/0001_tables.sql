@@ -105,7 +105,8 @@ CREATE TRIGGER run_forgotten AFTER DELETE ON run WHEN old.finished_at IS NOT NUL
   UPDATE ended_runs SET n = n - 1 WHERE state = old.state; END;
 
 -- Data that is written once and read once, kept out of the hot rows.
-CREATE TABLE run_input (run_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+-- `search` (search_text.hpp) comes first: a search does not read the pages of a long body.
+CREATE TABLE run_input (run_id INTEGER PRIMARY KEY, search TEXT NOT NULL, body TEXT NOT NULL) STRICT;
 CREATE TABLE run_result (run_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
 CREATE TABLE output (run_id INTEGER PRIMARY KEY, bytes INT NOT NULL) STRICT;
 CREATE TABLE output_chunk (run_id INT NOT NULL, at INT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run_id, at)) STRICT;
@@ -130,3 +131,16 @@ CREATE TABLE event (
   cause TEXT NOT NULL, state TEXT, hold TEXT, error TEXT, data TEXT, at INT NOT NULL) STRICT;
 CREATE UNIQUE INDEX event_of_run ON event (run_id, seq) WHERE run_id IS NOT NULL;
 CREATE INDEX event_of_fleet ON event (at) WHERE run_id IS NULL;
+
+-- One action on many runs. `batch_runs` has its set in pieces: the ids from place `at` on, without separators. A run is acted on
+-- before its place is counted in done, skipped or failed.
+CREATE TABLE batch (
+  batch_id INTEGER PRIMARY KEY AUTOINCREMENT, public_id TEXT UNIQUE NOT NULL, idem_key TEXT, action TEXT NOT NULL, filter TEXT NOT NULL,
+  state TEXT NOT NULL, matched INT NOT NULL, done INT NOT NULL DEFAULT 0, skipped INT NOT NULL DEFAULT 0, failed INT NOT NULL DEFAULT 0,
+  node_id INT, fence INT NOT NULL DEFAULT 0, created_at INT NOT NULL, ended_at INT) STRICT;
+CREATE UNIQUE INDEX batch_idem ON batch (idem_key) WHERE idem_key IS NOT NULL;
+CREATE INDEX batch_open  ON batch (batch_id) WHERE ended_at IS NULL;
+CREATE INDEX batch_ended ON batch (ended_at) WHERE ended_at IS NOT NULL;
+CREATE TABLE batch_runs (batch_id INT NOT NULL, at INT NOT NULL, ids TEXT NOT NULL, PRIMARY KEY (batch_id, at)) STRICT, WITHOUT ROWID;
+CREATE TABLE batch_failure (
+  batch_id INT NOT NULL, at INT NOT NULL, run TEXT NOT NULL, error TEXT NOT NULL, PRIMARY KEY (batch_id, at)) STRICT, WITHOUT ROWID;

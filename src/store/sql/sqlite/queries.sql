@@ -1,5 +1,6 @@
--- Statements of the SQLite store. `-- name:` begins one; @run@ is the list of columns below.
+-- Statements of the SQLite store. `-- name:` begins one; @run@ is the list of columns below, @wanted@ the condition of a list.
 -- columns: run_id, public_id, agent_id, session, parent_id, parent, idem_key, on_crash, rank, created_at, deadline, budget, state, hold, stop, error, not_before, budget_left, budget_until, attempt, lost, fence, seq, unsafe, node_id, set_id, parked_on, started_at, finished_at, tokens, cost_micros, kept_for, reported_tokens, reported_cost_micros
+-- wanted: (?1 IS NULL OR instr(?1, ',' || state || ',') > 0) AND (?2 IS NULL OR instr(?2, ',' || agent_id || ',') > 0) AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) AND run_id >= ?7 AND (?8 IS NULL OR instr(?8, ',' || coalesce(hold, 'none') || ',') > 0) AND (?9 IS NULL OR created_at >= ?9) AND (?10 IS NULL OR created_at < ?10) AND (?11 IS NULL OR instr((SELECT search FROM run_input i WHERE i.run_id = run.run_id), ?11) > 0 OR substr(public_id, 1, length(?11)) = ?11 OR instr(lower(error), ?11) > 0)
 
 -- name: settings
 PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;
@@ -181,7 +182,7 @@ UPDATE OR FAIL run SET state = ?2, hold = ?3, stop = ?4, error = ?5, not_before 
   attempt = ?9, lost = ?10, fence = ?11, seq = ?12, unsafe = ?13, node_id = ?14, set_id = ?15, parked_on = ?16, started_at = ?17,
   finished_at = ?18, tokens = ?19, cost_micros = ?20, reported_tokens = ?21, reported_cost_micros = ?22 WHERE run_id = ?1;
 -- name: add_input
-INSERT INTO run_input (run_id, body) VALUES (?1, ?2);
+INSERT INTO run_input (run_id, search, body) VALUES (?1, ?2, ?3);
 -- name: input
 SELECT body FROM run_input WHERE run_id = ?1;
 -- name: put_result
@@ -284,6 +285,40 @@ DELETE FROM family WHERE family_id IN (SELECT r.family_id FROM family_run r WHER
   AND NOT EXISTS (SELECT 1 FROM family_run o WHERE o.family_id = r.family_id AND o.run_id <> ?1));
 -- name: leave_families
 DELETE FROM family_run WHERE run_id = ?1;
+-- name: add_batch
+INSERT INTO batch (public_id, idem_key, action, filter, state, matched, created_at, ended_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+RETURNING batch_id;
+-- name: add_batch_runs
+INSERT INTO batch_runs (batch_id, at, ids) VALUES (?1, ?2, ?3);
+-- name: put_batch
+UPDATE batch SET state = ?2, done = ?3, skipped = ?4, failed = ?5, node_id = ?6, fence = ?7, ended_at = ?8 WHERE batch_id = ?1;
+-- name: batch
+SELECT batch_id, public_id, idem_key, action, filter, state, matched, done, skipped, failed, node_id, fence, created_at, ended_at
+FROM batch WHERE public_id = ?1;
+-- name: batch_of_key
+SELECT batch_id, public_id, idem_key, action, filter, state, matched, done, skipped, failed, node_id, fence, created_at, ended_at
+FROM batch WHERE idem_key = ?1 AND idem_key IS NOT NULL;
+-- name: batches
+SELECT batch_id, public_id, idem_key, action, filter, state, matched, done, skipped, failed, node_id, fence, created_at, ended_at
+FROM batch WHERE ?1 = 0 OR batch_id < ?1 ORDER BY batch_id DESC LIMIT ?2;
+-- name: open_batches
+SELECT batch_id, public_id, idem_key, action, filter, state, matched, done, skipped, failed, node_id, fence, created_at, ended_at
+FROM batch WHERE ended_at IS NULL ORDER BY batch_id;
+-- name: batch_runs
+SELECT at, ids FROM batch_runs WHERE batch_id = ?1 AND at <= ?2 ORDER BY at DESC LIMIT 1;
+-- name: add_failure
+INSERT OR IGNORE INTO batch_failure (batch_id, at, run, error) VALUES (?1, ?2, ?3, ?4);
+-- name: failures
+SELECT run, error FROM batch_failure WHERE batch_id = ?1 ORDER BY at;
+-- name: batches_ended_before
+SELECT batch_id FROM batch WHERE ended_at < ?1 AND ended_at IS NOT NULL ORDER BY ended_at LIMIT ?2;
+-- name: forget_batch
+DELETE FROM batch WHERE batch_id = ?1;
+-- name: forget_batch_runs
+DELETE FROM batch_runs WHERE batch_id = ?1;
+-- name: forget_failures
+DELETE FROM batch_failure WHERE batch_id = ?1;
+
 -- name: pruned_at
 SELECT value FROM meta WHERE key = 'pruned_at';
 -- name: put_pruned_at
@@ -292,14 +327,14 @@ INSERT INTO meta (key, value) VALUES ('pruned_at', ?1) ON CONFLICT DO UPDATE SET
 -- name: by_prefix
 SELECT @run@ FROM run WHERE public_id >= ?1 AND public_id < ?2 ORDER BY public_id LIMIT 2;
 -- name: list
--- ?1 contains each state between commas.
-SELECT @run@ FROM run WHERE (?1 IS NULL OR instr(?1, ',' || state || ',') > 0) AND (?2 IS NULL OR agent_id = ?2)
-  AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
+-- ?1, ?2 and ?8 contain each value between commas. ?7: only runs with this number or a higher one.
+SELECT @run@ FROM run WHERE @wanted@ ORDER BY run_id DESC LIMIT ?5;
+-- name: newest_before
+SELECT max(run_id) FROM run WHERE run_id < ?1;
 -- name: with_key
 SELECT @run@ FROM run WHERE idem_key = ?1 AND idem_key IS NOT NULL AND (?2 IS NULL OR agent_id = ?2) ORDER BY run_id;
 -- name: list_children
-SELECT @run@ FROM run WHERE parent_id = ?6 AND parent_id IS NOT NULL AND (?1 IS NULL OR instr(?1, ',' || state || ',') > 0)
-  AND (?2 IS NULL OR agent_id = ?2) AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
+SELECT @run@ FROM run WHERE parent_id = ?6 AND parent_id IS NOT NULL AND @wanted@ ORDER BY run_id DESC LIMIT ?5;
 -- name: list_unfinished
 -- Only for states that are not final. Each kind has its own index, which a million finished runs do not lengthen.
 SELECT @run@ FROM (
@@ -311,7 +346,7 @@ SELECT @run@ FROM (
     WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session' AND state = 'queued' AND instr(?1, ',queued,') > 0
   UNION ALL SELECT run_id FROM run INDEXED BY run_session
     WHERE finished_at IS NULL AND session IS NOT NULL AND hold = 'session' AND instr(?1, ',queued,') > 0) CROSS JOIN run ON run_id = n
-WHERE (?2 IS NULL OR agent_id = ?2) AND (?3 IS NULL OR session = ?3) AND (?4 = 0 OR run_id < ?4) ORDER BY run_id DESC LIMIT ?5;
+WHERE @wanted@ ORDER BY run_id DESC LIMIT ?5;
 -- name: events
 SELECT seq, fence, node_id, cause, state, hold, error, data, at FROM event WHERE run_id = ?1 AND run_id IS NOT NULL AND seq > ?2 ORDER BY seq LIMIT ?3;
 -- name: feed

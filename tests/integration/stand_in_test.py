@@ -15,7 +15,8 @@ STREAMS = HERE.parent / "streams"
 
 
 def start(settings, **more):
-    environment = {**os.environ, "STAND_IN": json.dumps(settings), "STINT_RUN": "abc:1"}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("STINT_")}
+    environment = {**inherited, "STAND_IN": json.dumps(settings), "STINT_RUN": "abc:1"}
     return subprocess.Popen([sys.executable, "-B", HERE / "stand_in.py", "-p", "--verbose"], env=environment, stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 

@@ -29,7 +29,7 @@ enum class BatchState : std::uint8_t {
 [[nodiscard]] std::string_view to_string(BatchState state) noexcept;
 [[nodiscard]] std::optional<BatchState> parse_batch_state(std::string_view name) noexcept;
 
-inline constexpr std::size_t kBatchRunsMax = 100'000;  ///< of one batch: 1.2 MB of ids, inserted in 0.1 s
+inline constexpr std::size_t kBatchRunsMax = 100'000;  ///< of one batch: 1.2 MB of ids
 inline constexpr std::size_t kBatchStepMax = 50;       ///< runs between two records of the progress
 inline constexpr std::size_t kBatchFailuresMax = 200;  ///< kept of one batch; all are counted
 inline constexpr std::size_t kBatchesOpenMax = 100;    ///< that have not ended

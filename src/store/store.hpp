@@ -224,7 +224,7 @@ struct Matches {
   std::vector<Match> runs;        ///< newest first
   std::optional<RunNumber> next;  ///< `before` of the next page; none: there are no more
 };
-/// Runs that one call of match() examines: 30 to 60 ms of a search without a match in SQLite.
+/// Runs that one call of match() examines, so that a search without a match ends in bounded steps.
 inline constexpr std::uint32_t kExamineMax = 20'000;
 
 struct Ticked {

@@ -11,6 +11,7 @@
 
 #include <future>
 #include <thread>
+#include <utility>
 
 namespace stint {
 namespace {
@@ -27,7 +28,9 @@ class Watch final : public asio::execution_context::service {
   std::promise<void>* reached = nullptr;
 
  private:
-  void shutdown() override { reached->set_value(); }
+  void shutdown() override {  // Boost 1.83 calls it twice: at the end of io_context and of its base
+    if (std::promise<void>* const first = std::exchange(reached, nullptr)) first->set_value();
+  }
 };
 
 Task<> takes(Semaphore& semaphore) { (void)co_await semaphore.acquire(); }

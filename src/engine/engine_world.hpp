@@ -200,9 +200,9 @@ class FaultyStore final : public FullStore {
   using FullStore::FullStore;
 
   Task<Result<std::vector<store::Claim>>> claim(store::NodeNumber node, std::string agent, std::uint32_t most,
-                                                std::string only = {}) override {
+                                                std::string only = {}, std::string waited = {}) override {
     if (++claims > kClaimsMax) co_await sleep_for(24h);  // an engine that spins fails instead of hanging
-    auto answer = co_await MemoryStore::claim(node, std::move(agent), most, std::move(only));
+    auto answer = co_await MemoryStore::claim(node, std::move(agent), most, std::move(only), std::move(waited));
     if (claims_garbled > 0) {
       --claims_garbled;
       co_return fail(Errc::failed, "the answer can't be read");

@@ -31,6 +31,7 @@ using engine::ScaleRequest;
 using engine::Search;
 using engine::Submission;
 using engine::Submitted;
+using engine::Timeline;
 using engine::WhyView;
 
 class Fleet {
@@ -51,6 +52,7 @@ class Fleet {
   virtual Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;
   virtual Task<Result<store::Output>> output(std::string id) = 0;
   virtual Task<Result<WhyView>> why(std::string id) = 0;
+  virtual Task<Result<Timeline>> timeline(std::string id) = 0;
   /// Waits until the run (any run if `id` is empty) may have changed since `seen`, at most `most`. Returns the `seen`
   /// of the next call. May return without a change.
   virtual Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) = 0;

@@ -52,6 +52,7 @@ class LocalFleet final : public Fleet {
   Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) override;
   Task<Result<store::Output>> output(std::string id) override;
   Task<Result<WhyView>> why(std::string id) override;
+  Task<Result<Timeline>> timeline(std::string id) override;
   Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) override;
   Task<Result<Receipt>> cancel(std::string id) override;
   Task<Result<Submitted>> retry(std::string id) override;
@@ -104,6 +105,7 @@ class LocalFleet final : public Fleet {
   /// `counted`: the limits that the store counts. Adds those of this host and of this process.
   Task<Result<std::vector<LimitView>>> list_limits(Detail detail, std::vector<store::LimitState> counted);
   [[nodiscard]] FleetHealth health_with(std::vector<store::QueueState> queues) const;
+  Task<std::vector<std::string>> limits_held_by(const std::string& run);
   Task<Result<>> add_variants(store::Filter& filter);
   Task<Result<engine::Total>> count(store::Filter filter);
   Task<Result<Submitted>> retry_as(std::string id, std::string as);
@@ -125,6 +127,9 @@ class LocalFleet final : public Fleet {
   Task<Result<>> define_variants(const std::vector<store::NewRun>& runs);
   Task<Result<std::optional<store::Run>>> cause_of_pause(const std::string& limit);
   Task<Result<>> name_causes(std::vector<domain::WaitReason>& reasons);
+  /// The name of the run's agent in the store: its account may have a lane of its own.
+  [[nodiscard]] std::string name_in_store_of(const RunView& view) const;
+  [[nodiscard]] engine::TimelineFact fact_of(store::Event event) const;
   void add_reasons_of_attempt(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
   void add_reasons_of_queue(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
   [[nodiscard]] std::optional<std::int64_t> cost_per_day() const;

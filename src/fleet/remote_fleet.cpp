@@ -9,6 +9,7 @@
 #include "wire/batch.hpp"
 #include "wire/fleet_read.hpp"
 #include "wire/time_text.hpp"
+#include "wire/timeline.hpp"
 
 #include <fmt/format.h>
 
@@ -263,6 +264,11 @@ Task<Result<store::Output>> RemoteFleet::output(std::string id) {
 Task<Result<engine::WhyView>> RemoteFleet::why(std::string id) {
   STINT_CO_TRY(const std::string body, co_await get({.path = of_run(id, "/why")}));
   co_return wire::read_why(body);
+}
+
+Task<Result<Timeline>> RemoteFleet::timeline(std::string id) {
+  STINT_CO_TRY(const std::string body, co_await get({.path = of_run(id, "/timeline")}));
+  co_return wire::read_timeline(body);
 }
 
 Task<std::uint64_t> RemoteFleet::changed(std::string id, std::uint64_t seen, Duration most) {

@@ -37,6 +37,7 @@ class RemoteFleet final : public Fleet {
   Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) override;
   Task<Result<store::Output>> output(std::string id) override;
   Task<Result<engine::WhyView>> why(std::string id) override;
+  Task<Result<Timeline>> timeline(std::string id) override;
   Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) override;
   Task<Result<std::unique_ptr<engine::RunView>>> wait(std::string id) override;
   Task<Result<engine::Receipt>> cancel(std::string id) override;

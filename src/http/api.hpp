@@ -75,6 +75,8 @@ class Api final : public Handler {
   Task<Response> run_events(Call call);
   Task<Response> all_events(Call call);
   Task<Response> why(Call call);
+  Task<Response> timeline(Call call);
+  Task<Response> transcript(Call call);
   Task<Response> output(Call call);
   Task<Response> agents(Call call);
   Task<Response> limits(Call call);

@@ -19,6 +19,8 @@ const std::vector<Api::Route>& Api::table() {
       {"POST", "/v1/runs/{id}/answer", &Api::go_on},
       {"GET", "/v1/runs/{id}/events", &Api::run_events, ForRuns::below, kNone, " after limit output output_from "},
       {"GET", "/v1/runs/{id}/why", &Api::why, ForRuns::below},
+      {"GET", "/v1/runs/{id}/timeline", &Api::timeline, ForRuns::below},
+      {"GET", "/v1/runs/{id}/transcript", &Api::transcript, ForRuns::below, kNone, " from "},
       {"GET", "/v1/runs/{id}/output", &Api::output, ForRuns::below, kNone, " from "},
       {"POST", "/v1/batches", &Api::begin_batch, kNever, kMembers},
       {"GET", "/v1/batches", &Api::list_batches, kNever, kNone, " before limit "},

@@ -38,6 +38,7 @@ class NoFleet : public fleet::Fleet {
   Task<Result<store::FeedPage>> feed(std::string, std::uint32_t) override { return no(); }
   Task<Result<store::Output>> output(std::string) override { return no(); }
   Task<Result<engine::WhyView>> why(std::string) override { return no(); }
+  Task<Result<engine::Timeline>> timeline(std::string) override { return no(); }
   Task<std::uint64_t> changed(std::string, std::uint64_t, Duration) override { co_return 0; }
   Task<Result<engine::Receipt>> cancel(std::string) override { return no(); }
   Task<Result<engine::Submitted>> retry(std::string) override { return no(); }

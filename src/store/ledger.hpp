@@ -38,8 +38,12 @@ class Ledger {
   Result<> answer(const std::string& id);
 
   Result<std::vector<Ready>> ready(std::uint32_t most);
+  /// As the arguments of Store::claim().
+  struct ClaimDetails {
+    std::string only{}, waited{};
+  };
   Result<std::vector<Claim>> claim(NodeNumber node, const std::string& agent, std::uint32_t most,
-                                   const std::string& only);
+                                   const ClaimDetails& details);
   Result<std::vector<Claim>> owned(NodeNumber node);
   Result<std::optional<domain::RunState>> settle(NodeNumber node, Settlement&& settlement);
   Result<bool> mark(NodeNumber node, AttemptKey attempt, bool unsafe);

@@ -54,8 +54,8 @@ Task<Result<>> MemoryStore::answer(std::string id) { co_return notify(ledger_.an
 Task<Result<std::vector<Ready>>> MemoryStore::ready(std::uint32_t most) { co_return ledger_.ready(most); }
 
 Task<Result<std::vector<Claim>>> MemoryStore::claim(NodeNumber node, std::string agent, std::uint32_t most,
-                                                    std::string only) {
-  co_return ledger_.claim(node, agent, most, only);
+                                                    std::string only, std::string waited) {
+  co_return ledger_.claim(node, agent, most, {.only = only, .waited = waited});
 }
 
 Task<Result<std::vector<Claim>>> MemoryStore::owned(NodeNumber node) { co_return ledger_.owned(node); }

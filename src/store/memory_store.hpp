@@ -28,8 +28,8 @@ class MemoryStore : public Store {
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
   Task<Result<>> answer(std::string id) override;
   Task<Result<std::vector<Ready>>> ready(std::uint32_t most) override;
-  Task<Result<std::vector<Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most,
-                                         std::string only = {}) override;
+  Task<Result<std::vector<Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most, std::string only = {},
+                                         std::string waited = {}) override;
   Task<Result<std::vector<Claim>>> owned(NodeNumber node) override;
   Task<Result<std::vector<std::optional<domain::RunState>>>> settle(NodeNumber node,
                                                                     std::vector<Settlement> settlements) override;

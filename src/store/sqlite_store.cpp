@@ -208,10 +208,9 @@ Task<Result<std::vector<Ready>>> SqliteStore::ready(std::uint32_t most) {
 }
 
 Task<Result<std::vector<Claim>>> SqliteStore::claim(NodeNumber node, std::string agent, std::uint32_t most,
-                                                    std::string only) {
-  return write([node, agent = std::move(agent), most, only = std::move(only)](Ledger& ledger) {
-    return ledger.claim(node, agent, most, only);
-  });
+                                                    std::string only, std::string waited) {
+  return write([node, agent = std::move(agent), most, only = std::move(only), waited = std::move(waited)](
+                   Ledger& ledger) { return ledger.claim(node, agent, most, {.only = only, .waited = waited}); });
 }
 
 Task<Result<std::vector<Claim>>> SqliteStore::owned(NodeNumber node) {

@@ -193,6 +193,7 @@ struct Ready {
   /// No run of it may start because its weight does not fit into a shared limit. A claim then takes or keeps the turn
   /// of that limit. Without that claim, lighter runs would be served before it forever.
   bool takes_turn = false;
+  std::string blocked_by{};  ///< the limit that admits the fewest runs, if none may start; empty: some may
 };
 inline constexpr std::uint32_t kReadyMax =
     1000;  // 25 ms with 200 agents that have so many runs; 2 to 4 ms with 10 agents
@@ -362,9 +363,9 @@ class Store {
   virtual Task<Result<std::vector<Ready>>> ready(std::uint32_t most = kReadyMax) = 0;
   /// `only`: the id of the one wanted run; empty: the first. A run claimed by id neither waits for limits that its
   /// running ancestors hold nor counts there, because they may be waiting for it. Pauses of these limits still delay
-  /// it.
+  /// it. `waited`: JSON of what the runs of the agent waited for, kept as the data of each claim's event; may be empty.
   virtual Task<Result<std::vector<Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most,
-                                                 std::string only = {}) = 0;
+                                                 std::string only = {}, std::string waited = {}) = 0;
   virtual Task<Result<std::vector<Claim>>> owned(NodeNumber node) = 0;
   /// The new state of each run, in order; none: stale, the settlement was rejected.
   virtual Task<Result<std::vector<std::optional<domain::RunState>>>> settle(NodeNumber node,

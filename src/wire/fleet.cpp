@@ -2,6 +2,7 @@
 
 #include "wire/reason.hpp"
 #include "wire/time_text.hpp"
+#include "wire/timeline_value.hpp"
 #include "wire/values.hpp"
 
 #include <algorithm>
@@ -58,6 +59,12 @@ json::object whole_run_value(const engine::RunView& view) {
   object["streams_closed"] = memo.streams_closed;
   object["ending_ms"] = to_ms(memo.ending);
   return object;
+}
+
+json::array texts_value(const std::vector<std::string>& texts) {
+  json::array array;
+  for (const std::string& each : texts) array.push_back(text_value(each));
+  return array;
 }
 
 json::object event_value(const store::Event& event) {
@@ -197,8 +204,10 @@ json::object health_value(const engine::FleetHealth& health) {
 
 std::string to_json(const engine::RunView& run) { return json::serialize(whole_run_value(run)); }
 
-std::string to_json(const engine::RunView& run, const std::vector<store::Event>& events) {
+std::string to_json(const engine::RunView& run, const engine::Timeline& timeline,
+                    const std::vector<store::Event>& events) {
   json::object object = whole_run_value(run);
+  object["timeline"] = timeline_value(timeline);
   json::array array;
   for (const store::Event& event : events) array.push_back(event_value(event));
   object["events"] = std::move(array);
@@ -229,8 +238,6 @@ std::string to_json(const engine::WhyView& why) {
 }
 
 std::string to_json(const engine::Receipt& receipt) {
-  json::array reached;
-  for (const std::string& each : receipt.reached) reached.push_back(text_value(each));
   const domain::RunMemo& memo = receipt.run.memo;
   return json::serialize(json::object{{"id", text_value(receipt.run.run.id)},
                                       {"state", to_string(receipt.run.run.state)},
@@ -238,7 +245,9 @@ std::string to_json(const engine::Receipt& receipt) {
                                       {"streams_closed", memo.streams_closed},
                                       {"ending_ms", to_ms(memo.ending)},
                                       {"took_ms", to_ms(receipt.time)},
-                                      {"reached", std::move(reached)}});
+                                      {"permits_returned", texts_value(receipt.permits_returned)},
+                                      {"permits_held", texts_value(receipt.permits_held)},
+                                      {"reached", texts_value(receipt.reached)}});
 }
 
 std::string to_json(const engine::Submitted& submitted, RunState state) {

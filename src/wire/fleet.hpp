@@ -43,8 +43,9 @@ namespace stint::wire {
 
 /// An object of names and values: one line of a file of submissions.
 [[nodiscard]] Result<domain::ArgumentValues> read_arguments(std::string_view text);
-/// A run with all its events.
-[[nodiscard]] std::string to_json(const engine::RunView& run, const std::vector<store::Event>& events);
+/// A run with its timeline and all its events.
+[[nodiscard]] std::string to_json(const engine::RunView& run, const engine::Timeline& timeline,
+                                  const std::vector<store::Event>& events);
 
 /// `POST /v1/runs`. `invalid` names the field. Arguments are `args`, by name, or `words`, as on a command line.
 struct SubmitRequest {

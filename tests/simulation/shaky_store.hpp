@@ -88,8 +88,8 @@ class ShakyStore final : public store::Store {
     co_return ready;
   }
   Task<Result<std::vector<store::Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most,
-                                                std::string only) override {
-    return pass(behind_.claim(node, std::move(agent), most, std::move(only)), Final::may);
+                                                std::string only, std::string waited) override {
+    return pass(behind_.claim(node, std::move(agent), most, std::move(only), std::move(waited)), Final::may);
   }
   Task<Result<std::vector<store::Claim>>> owned(NodeNumber node) override {
     return pass(behind_.owned(node), Final::may);

@@ -66,7 +66,7 @@ SELECT stint_v1.resolve(stint_v1.expect($4::bigint, $1::text), $2, $3)
 SELECT stint_v1.answer(stint_v1.expect($2::bigint, $1::text))
 
 -- name: claim
-SELECT * FROM stint_v1.claim(stint_v1.expect($6::bigint, $1::bigint), $2, $3, $4, nullif($5, ''))
+SELECT * FROM stint_v1.claim(stint_v1.expect($7::bigint, $1::bigint), $2, $3, $4, nullif($5, ''), $6)
 -- name: ready
 SELECT * FROM stint_v1.ready(stint_v1.expect($2::bigint, $1::bigint))
 -- name: new_round

@@ -10,6 +10,16 @@
 #include <string>
 #include <vector>
 
+namespace stint::agent {
+struct Problem;
+}
+namespace stint::engine {  // reports.hpp
+struct AgentDay;
+struct AgentDetail;
+struct CostQuery;
+struct CostReport;
+}  // namespace stint::engine
+
 namespace stint::fleet {
 
 // The value types are the engine's, because wire/, which is below this folder, turns them into JSON.
@@ -59,6 +69,12 @@ class Fleet {
   virtual Task<Result<>> answer(std::string id) = 0;
 
   virtual Task<Result<std::vector<AgentView>>> agents() = 0;
+  /// What is wrong with agent files, as far as this process reads them.
+  [[nodiscard]] virtual std::vector<agent::Problem> agent_problems() const;
+  /// None: there is no such agent.
+  virtual Task<Result<std::optional<engine::AgentDetail>>> agent(std::string name) = 0;
+  virtual Task<Result<engine::CostReport>> cost(engine::CostQuery query) = 0;
+  virtual Task<Result<store::Series>> series(store::SeriesQuery query) = 0;
   virtual Task<Result<std::vector<LimitView>>> limits() = 0;
   virtual Task<Result<>> resize_limit(std::string name, std::uint32_t capacity) = 0;
   virtual Task<Result<>> pause(std::string limit, std::optional<Duration> length) = 0;

@@ -1,6 +1,7 @@
 #include "fleet/local_fleet.hpp"
 
 #include "agent/arguments.hpp"
+#include "agent/problem.hpp"
 #include "agent/text.hpp"
 #include "domain/bounds.hpp"
 #include "engine/rescue.hpp"
@@ -43,6 +44,8 @@ Task<Result<std::unique_ptr<RunView>>> Fleet::wait(std::string id) {
     seen = co_await changed(view->run.id, seen, kLookAgain);
   }
 }
+
+std::vector<agent::Problem> Fleet::agent_problems() const { return {}; }
 
 // ---- looking -------------------------------------------------------------------------------------------------------
 
@@ -274,6 +277,18 @@ Task<Result<std::vector<AgentView>>> LocalFleet::agents() {
     for (const domain::LimitRequest& limit : spec.agent.limits) view.limits.push_back({limit.name, limit.weight});
     views.push_back(std::move(view));
   }
+  const auto snapshot = options_.snapshot ? options_.snapshot() : nullptr;
+  for (const std::string& name : snapshot ? snapshot->catalogue.broken : std::vector<std::string>()) {
+    if (std::ranges::find(views, name, &AgentView::name) != views.end()) continue;
+    AgentView& view = views.emplace_back();
+    view.name = name;
+    view.refused = "its file has errors";
+    for (const agent::Problem& problem : project::problems_of(name, snapshot->catalogue, {})) {
+      if (problem.severity == agent::Severity::error) view.refused = describe(problem);
+      if (problem.severity == agent::Severity::error) break;
+    }
+  }
+  std::ranges::sort(views, {}, &AgentView::name);
   co_return views;
 }
 

@@ -39,6 +39,9 @@ class RemoteFleet final : public Fleet {
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
   Task<Result<>> answer(std::string id) override;
   Task<Result<std::vector<engine::AgentView>>> agents() override;
+  Task<Result<std::optional<engine::AgentDetail>>> agent(std::string name) override;
+  Task<Result<engine::CostReport>> cost(engine::CostQuery query) override;
+  Task<Result<store::Series>> series(store::SeriesQuery query) override;
   Task<Result<std::vector<engine::LimitView>>> limits() override;
   Task<Result<>> resize_limit(std::string name, std::uint32_t capacity) override;
   Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;

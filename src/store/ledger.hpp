@@ -53,6 +53,9 @@ class Ledger {
   Result<Ticked> tick();
   /// `place`: of a ready run, in the queue of its agent.
   Result<std::vector<Why>> why(const std::string& id, std::optional<std::int64_t> place);
+  Result<Duration> sample(NodeNumber node, const Sample& sample);
+  Result<Series> series(const SeriesQuery& query);
+  Result<std::vector<EndedRun>> ended(const std::string& agent, Duration within, std::uint32_t most);
   Result<Snapshot> snapshot(std::uint32_t listed, std::uint32_t text_bytes_max);
   Result<std::uint64_t> prune(Duration older_than, std::uint32_t most);
   /// True if no process has completed a prune within `every`.
@@ -94,6 +97,7 @@ class Ledger {
   Result<std::optional<RunRow>> find_owned(NodeNumber node, AttemptKey attempt);
   /// Writes the row and the event of its change. `owner`: the previous owner.
   Result<> save(RunRow& row, std::string cause, std::optional<NodeNumber> owner = {}, std::string data = {});
+  Result<std::optional<SeriesCounts>> count_step(std::optional<SeriesHead> head, WallTime at);
   Result<> add_fleet_event(std::string_view cause, std::string data, std::optional<NodeNumber> node = {});
   Result<std::vector<AgentLine>> lines(const std::vector<Tally::Line>& tallied);
   Result<> promote(const std::string& session);

@@ -1,6 +1,6 @@
 #include "store/memory_store.hpp"
 
-#include "store/conformance.hpp"
+#include "store/conformance_series.hpp"
 
 #include <algorithm>
 
@@ -25,6 +25,9 @@ INSTANTIATE_TEST_SUITE_P(Memory, StoreTest,
                          testing::Values(WorldMaker{"memory", [] { return std::make_unique<MemoryWorld>(); }}),
                          world_name);
 INSTANTIATE_TEST_SUITE_P(Memory, ClockTest,
+                         testing::Values(WorldMaker{"memory", [] { return std::make_unique<MemoryWorld>(); }}),
+                         world_name);
+INSTANTIATE_TEST_SUITE_P(Memory, SeriesTest,
                          testing::Values(WorldMaker{"memory", [] { return std::make_unique<MemoryWorld>(); }}),
                          world_name);
 INSTANTIATE_TEST_SUITE_P(Memory, SnapshotTest,

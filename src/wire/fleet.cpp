@@ -1,5 +1,6 @@
 #include "wire/fleet.hpp"
 
+#include "wire/agent_values.hpp"
 #include "wire/reason.hpp"
 #include "wire/time_text.hpp"
 #include "wire/values.hpp"
@@ -251,7 +252,7 @@ std::string accepted_to_json(const engine::Submitted& submitted, std::string_vie
                                       {"detail", text_value(detail)}});
 }
 
-std::string to_json(const std::vector<engine::AgentView>& agents) {
+std::string to_json(const std::vector<engine::AgentView>& agents, std::span<const agent::Problem> problems) {
   json::array array;
   for (const engine::AgentView& agent : agents) {
     json::array limits;
@@ -267,7 +268,7 @@ std::string to_json(const std::vector<engine::AgentView>& agents) {
     if (!agent.refused.empty()) object["refused"] = text_value(agent.refused);
     array.push_back(std::move(object));
   }
-  return json::serialize(json::object{{"agents", std::move(array)}});
+  return json::serialize(json::object{{"agents", std::move(array)}, {"problems", problems_value(problems)}});
 }
 
 std::string to_json(const std::vector<engine::LimitView>& limits) {

@@ -2,9 +2,11 @@
 /// and what a command reads from a daemon. Times are milliseconds since 1970, and named `…_at`; durations are `…_ms`.
 #pragma once
 
+#include "agent/problem.hpp"
 #include "engine/output_slice.hpp"
 #include "engine/views.hpp"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +22,8 @@ namespace stint::wire {
 [[nodiscard]] std::string to_json(const engine::Submitted& submitted, domain::RunState state);
 /// For a run that was accepted and not waited for, with the reason.
 [[nodiscard]] std::string accepted_to_json(const engine::Submitted& submitted, std::string_view detail);
-[[nodiscard]] std::string to_json(const std::vector<engine::AgentView>& agents);
+[[nodiscard]] std::string to_json(const std::vector<engine::AgentView>& agents,
+                                  std::span<const agent::Problem> problems = {});
 [[nodiscard]] std::string to_json(const std::vector<engine::LimitView>& limits);
 [[nodiscard]] std::string to_json(const engine::FleetHealth& health);
 [[nodiscard]] std::string to_json(const engine::FleetStatus& status);

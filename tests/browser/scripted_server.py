@@ -31,7 +31,7 @@ class Server:
 
     def __init__(self):
         self.answers = {"/v1/fleet": (200, fleet()), "/v1/runs": (200, {"runs": [], "next": None}),
-                        "/v1/agents": (200, {"agents": []})}
+                        "/v1/agents": (200, {"agents": [], "problems": []})}
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)

@@ -274,6 +274,22 @@ TEST_F(ProcessAttemptTest, inherits_its_streams_and_no_other_descriptor) {
   EXPECT_EQ(report->outcome.text, "0 1 2 3") << "3 is the listing's own";
 }
 
+/// A shell starts a background job with SIGINT and SIGQUIT ignored, nohup adds SIGHUP. An agent that inherits that does
+/// not end politely: some end by SIGINT only.
+TEST_F(ProcessAttemptTest, inherits_no_ignored_signal) {
+  constexpr std::array kIgnored{SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGPIPE, SIGCHLD};
+  std::array<sighandler_t, kIgnored.size()> before{};
+  for (std::size_t i = 0; i < kIgnored.size(); ++i) before[i] = ::signal(kIgnored[i], SIG_IGN);
+  const auto report = run(shell("grep SigIgn /proc/self/status"));
+  for (std::size_t i = 0; i < kIgnored.size(); ++i) ::signal(kIgnored[i], before[i]);
+  ASSERT_TRUE(report);
+  constexpr std::string_view kBefore = "SigIgn:\t";
+  ASSERT_TRUE(report->outcome.text.starts_with(kBefore)) << report->outcome.text;
+  const std::uint64_t found = std::stoull(report->outcome.text.substr(kBefore.size()), nullptr, 16);
+  constexpr std::uint64_t kOfTheLibrary = 3ULL << 31U;  // 32 and 33: glibc changes them for no caller
+  EXPECT_EQ(found & ~kOfTheLibrary, 0U) << report->outcome.text;
+}
+
 std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }

@@ -130,7 +130,7 @@ Result<> Ward::spawn(const WardOptions& options, const os::Fd& theirs) {
   start.put = options.put;
   start.directory = options.directory;
   start.mask = options.mask;
-  start.default_sigpipe = options.own_group;  // in the caller's group it has the caller's dispositions
+  start.default_signals = options.own_group;  // in the caller's group it has the caller's dispositions
   if (options.copy) {
     const std::vector<std::string> words(start.argv.begin() + 2, start.argv.end());
     start.argv = {"stint", kWardenArgument};  // its plan is in memory, so `ps` shows only the command

@@ -43,12 +43,11 @@ class Attributes {
       flags |= POSIX_SPAWN_SETSIGMASK;
       ::posix_spawnattr_setsigmask(&attributes_, options.mask);
     }
-    if (options.default_sigpipe) {
-      sigset_t pipe;
-      sigemptyset(&pipe);
-      sigaddset(&pipe, SIGPIPE);
+    if (options.default_signals) {
+      sigset_t all;
+      sigfillset(&all);
       flags |= POSIX_SPAWN_SETSIGDEF;
-      ::posix_spawnattr_setsigdefault(&attributes_, &pipe);
+      ::posix_spawnattr_setsigdefault(&attributes_, &all);
     }
     if (options.own_group) {
       flags |= POSIX_SPAWN_SETPGROUP;
@@ -88,12 +87,12 @@ void show_command_line(const std::vector<std::string>& words) noexcept {
   std::ranges::copy(text, command_line.begin);
 }
 
-/// Like exec: resets handlers, keeps ignored signals.
-void forget_handlers() noexcept {
+/// Like exec: resets handlers. Keeps ignored signals, unless `all`.
+void forget_handlers(bool all) noexcept {
   for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction now{};
     if (::sigaction(signal, nullptr, &now) != 0) continue;
-    if (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN) ::signal(signal, SIG_DFL);
+    if (now.sa_handler != SIG_DFL && (all || now.sa_handler != SIG_IGN)) ::signal(signal, SIG_DFL);
   }
 }
 
@@ -152,8 +151,7 @@ Result<pid_t> spawn_copy(const SpawnOptions& options, const std::function<int()>
   const pid_t pid = ::fork();
   if (pid < 0) return fail(system_error("cannot start a process"));
   if (pid > 0) return pid;
-  forget_handlers();
-  if (options.default_sigpipe) ::signal(SIGPIPE, SIG_DFL);
+  forget_handlers(options.default_signals);
   if (options.own_group) ::setpgid(0, 0);
   for (const auto& [ours, theirs] : options.put) ::dup2(ours, theirs);
   close_private_descriptors(options.keep);

@@ -22,7 +22,7 @@ struct SpawnOptions {
   std::string directory;                 // empty: that of this process
   const sigset_t* mask = nullptr;        // null: that of this process
   bool own_group = false;
-  bool default_sigpipe = false;  // this process may ignore it; the child must not inherit that
+  bool default_signals = false;  // this process may ignore some (a shell's background job: SIGINT); the child does not
 };
 
 [[nodiscard]] Result<pid_t> spawn(const SpawnOptions& options);

@@ -5,6 +5,7 @@
 #include "os/process.hpp"
 #include "os/test_folder.hpp"
 #include "stint/asio.hpp"
+#include "stint/scope.hpp"
 
 #include <fmt/format.h>
 
@@ -19,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kPatience = 60s, kWardenExit = 10s;
+constexpr Duration kPatience = 60s, kWardenExit = 10s, kLook = 2ms;
 
 class ProcessSubject : public DriverUnderTest {
  public:
@@ -32,19 +33,27 @@ class ProcessSubject : public DriverUnderTest {
   [[nodiscard]] Executor& executor() override { return reactor_; }
   [[nodiscard]] domain::Driver& driver() override { return *driver_; }
   [[nodiscard]] bool run_until(const std::function<bool()>& done) override {
-    const TimePoint last = reactor_.now() + kPatience;
-    reactor_.run_until([&] { return done() || reactor_.now() > last; });
+    look_until(done, kPatience);
     return done();
   }
   [[nodiscard]] std::string leftovers() override {
-    // A warden that has sent its report may still be exiting.
-    const TimePoint last = reactor_.now() + kWardenExit;
-    reactor_.run_until([&] { return os::marked(mark()).empty() || reactor_.now() > last; });
+    // A warden that has sent its report may still be exiting, and its exit wakes no descriptor.
+    look_until([] { return os::marked(mark()).empty(); }, kWardenExit);
     const auto alive = os::marked(mark());
     return alive.empty() ? "" : fmt::format("{} processes", alive.size());
   }
 
  protected:
+  /// Looks every few milliseconds: not every change wakes the reactor.
+  void look_until(const std::function<bool()>& done, Duration most) {
+    const TimePoint last = reactor_.now() + most;
+    auto look = [&]() -> Task<> {
+      while (!done() && reactor_.now() < last) co_await sleep_for(kLook);
+    };
+    RootScope scope(reactor_);
+    scope.spawn(look());
+    reactor_.run_until([&] { return scope.idle(); });
+  }
   [[nodiscard]] static std::string run_name() { return fmt::format("suite{}", ::getpid()); }
   [[nodiscard]] static std::string mark() { return run_name() + ":1"; }
   [[nodiscard]] static domain::WorkOrder marked_order(const std::string& stand_in) {

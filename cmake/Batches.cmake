@@ -1,4 +1,4 @@
-# Several source files, compiled as one: docs/decisions/0033-batches.md has the figures.
+# Several source files, compiled as one: docs/decisions/0033-files-compiled-together.md has the figures.
 #
 # stint_batches(result target FILES a.cpp … [APART prefix …]): sets `result` to what the target compiles: generated files that include up to
 # STINT_BATCH of the given ones each, in the order of the list. They share one pass over the headers and one copy of each template, which is

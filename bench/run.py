@@ -20,9 +20,10 @@ import http_suite
 import report
 import serve_suite
 import store_suite
+import web_suite
 from suite import Results
 
-SUITES = {"core": core_suite, "host": host_suite, "http": http_suite, "serve": serve_suite, "store": store_suite}
+SUITES = {"core": core_suite, "host": host_suite, "http": http_suite, "serve": serve_suite, "store": store_suite, "web": web_suite}
 BUILD = harness.ROOT / "build" / "bench"
 ROUNDS, QUICK_ROUNDS, ROUNDS_MIN = 5, 2, 5  # with fewer rounds than ROUNDS_MIN a median means little
 QUICK_DIVISOR = 100

@@ -5,6 +5,7 @@
 #include "os/cgroup.hpp"
 #include "os/probe.hpp"
 #include "os/resources.hpp"
+#include "store/series.hpp"
 
 #include <fmt/format.h>
 
@@ -149,6 +150,7 @@ void Daemon::open(std::unique_ptr<store::Store> store, engine::EngineOptions opt
   node.fleet.cluster = cluster_;
   node.fleet.queue_max = options.pool.queue_capacity * std::max<std::uint64_t>(1, snapshot_->catalogue.agents.size());
   options.cost_micros_per_day = snapshot_->checkout.settings.cost_micros_per_day;
+  node.fleet.snapshot = [this] { return snapshot_; };
   node.fleet.host_limits = [this] { return list_host_limits(); };
   node.fleet.resize_host_limit = [this](std::string name, std::uint32_t capacity) {
     return resize_host_limit(std::move(name), capacity);
@@ -200,6 +202,7 @@ Task<Result<>> Daemon::serve() {
     STINT_CO_CHECK(co_await engine().enrol());
     STINT_CO_CHECK(co_await store_->configure(snapshot_->cluster_limits, project::names_in_store(*snapshot_)));
     ready_.notify();
+    scope.spawn(sample_series());
     scope.spawn(server_->serve());
     scope.spawn(node_->fleet().carry_batches(log_));
     Result<> ended = co_await engine().run();
@@ -330,6 +333,19 @@ Task<> Daemon::watch_project() {
     if (shortage != before) engine().set_shortage(shortage);
     const auto since = reactor_.now().time_since_epoch();
     co_await sleep_until(TimePoint(since - since % kLook + kLook));
+  }
+}
+
+/// A failure leaves a gap in the series, which says it: the store's own failures are logged by the calls that matter.
+Task<> Daemon::sample_series() {
+  while (true) {
+    Duration next = kLook;
+    const auto sample = co_await node_->fleet().observe();
+    const auto owner = engine().owner();
+    if (sample && owner) next = (co_await store_->sample(*owner, *sample)).value_or(kLook);
+    // Together with the other looks, so that an idle daemon wakes no more often.
+    const auto then = (reactor_.now() + std::max(next, kLook / 2)).time_since_epoch();
+    co_await sleep_until(TimePoint(then - then % kLook + kLook));
   }
 }
 

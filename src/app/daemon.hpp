@@ -62,6 +62,7 @@ class Daemon {
   struct FilesLook;
   Task<> look_at_files();
   Task<> watch_project();
+  Task<> sample_series();
   Task<std::optional<domain::Shortage>> find_shortage();
   std::vector<std::string> environment_of(const domain::WorkOrder& order);
   Task<Result<std::vector<engine::LimitView>>> list_host_limits();

@@ -116,7 +116,7 @@ int run_command_line(int argc, char** argv) {
     case stint::cli::CommandLine::Parsed::wrong: return with.chosen() ? kExitWithFailed : kExitUsage;
   }
   if (init.chosen()) return init.run();
-  if (agents.chosen()) return agents.run();
+  if (agents.chosen()) return agents.run(real_world());
   if (config.chosen()) return config.run();
   if (trust.chosen()) return trust.run();
   if (run.chosen()) return run.run(real_world());

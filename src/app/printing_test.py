@@ -20,6 +20,7 @@ WORDS = {
     "init": [["init", "--dry-run"]],
     "agents": [["agents"], ["agents", "talk"], ["agents", "--json"]],
     "config": [["config"]],
+    "cost": [["cost"], ["cost", "--by", "run"], ["cost", "--json"]],
     "trust": [["trust"], ["trust", "--list"]],
     "run": [["run", "talk"], ["run", "talk", "--json"], ["run", "nosuch"]],
     "submit": [["submit", "talk"], ["submit", "talk", "--json"], ["submit", "nosuch"]],

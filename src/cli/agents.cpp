@@ -4,9 +4,14 @@
 #include "agent/check.hpp"
 #include "agent/quantity.hpp"
 #include "cli/environment.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/fleet_place.hpp"
+#include "cli/fleet_text.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "engine/reports.hpp"
 #include "wire/agents.hpp"
+#include "wire/reports.hpp"
 
 #include <fmt/format.h>
 
@@ -120,6 +125,27 @@ void print_one(const Agent& agent, const agent::Settings& settings, const Enviro
   if (agent.priority != 0) sheet.add("priority", std::to_string(agent.priority));
 }
 
+std::string halves(const std::optional<Duration>& half, const std::optional<Duration>& most) {
+  if (!half || !most) return {};
+  return fmt::format("half within {}, nine of ten within {}", length_text(*half), length_text(*most));
+}
+
+void print_day(const engine::AgentDetail& agent, const Environment& environment) {
+  const store::EndedStats& ended = agent.day.ended;
+  const AgentSheet sheet(environment.colour);
+  sheet.add("last day", fmt::format("{} succeeded, {} failed, {} cancelled, {} expired{}", ended.succeeded,
+                                    ended.failed, ended.cancelled, ended.expired,
+                                    ended.complete ? "" : fmt::format(" of the newest {}", store::kEndedRunsMax)));
+  sheet.add("  worked", halves(ended.worked_p50, ended.worked_p90));
+  sheet.add("  waited", halves(ended.waited_p50, ended.waited_p90));
+  sheet.add("  used",
+            fmt::format("{} tokens, ${} in {}", agent.day.used.tokens, agent::format_cost(agent.day.used.cost_micros),
+                        some(static_cast<std::uint64_t>(agent.day.used.attempts), "attempt")));
+  for (const engine::RunView& view : agent.day.failures) {
+    sheet.add("  " + view.run.id, fmt::format("{}: {}", to_string(view.run.state), view.run.error));
+  }
+}
+
 }  // namespace
 
 AgentsCommand::AgentsCommand(CLI::App& app)
@@ -127,13 +153,13 @@ AgentsCommand::AgentsCommand(CLI::App& app)
   command_.footer(
       "Agents are Markdown files in .stint/agents; those in .claude/agents, .coven/agents, .gemini/agents,\n"
       ".opencode/agents and .github/agents work, too. Exit status 1 if a file has errors.");
-  command_.option("NAME", name_, "Show this agent with all its fields");
+  command_.option("NAME", name_, "Show this agent with all its fields, and statistics of the last day");
   command_.flag("--json", json_, "Print one JSON object: agents and problems");
 }
 
 bool AgentsCommand::chosen() const { return command_.chosen(); }
 
-int AgentsCommand::run() {
+int AgentsCommand::run(const domain::System& system) {
   const Environment environment = blocking_read_environment();
   const auto project = agent::blocking_find_project(environment.folder);
   if (!project) return complain(project.error());
@@ -155,11 +181,22 @@ int AgentsCommand::run() {
                                       suggestion.empty() ? "; `stint agents` lists them" : "; " + suggestion)});
     }
   }
+  std::optional<engine::AgentDetail> statistics;
+  if (!name_.empty()) {
+    // A store that can't be read is reported, and hides nothing of the file.
+    const int status = run_on_fleet(system, {}, [&](FleetAccess& access) -> Task<Result<int>> {
+      STINT_CO_TRY(statistics, co_await access.fleet.agent(name_));
+      co_return kExitDone;
+    });
+    if (status >= kExitBySignal) return status;
+  }
   if (json_) {
-    print_out("{}\n", wire::agents_to_json(shown, problems));
+    print_out("{}\n",
+              statistics ? wire::agent_to_json(shown, problems, *statistics) : wire::agents_to_json(shown, problems));
   } else {
     if (name_.empty()) print_table(shown, loaded.settings, environment);
     if (!name_.empty() && !shown.empty()) print_one(shown[0], loaded.settings, environment);
+    if (statistics) print_day(*statistics, environment);
     if (shown.empty() && problems.empty()) {
       print_out("No agents yet. `{}stint init` writes the first ones.\n",
                 project->is_repository() ? "" : "git init && ");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
+#include "domain/system.hpp"
 
 #include <string>
 
@@ -16,7 +17,7 @@ class AgentsCommand {
 
   [[nodiscard]] bool chosen() const;
   /// 1 if a file has errors, or the named agent does not exist.
-  int run();
+  int run(const domain::System& system);
 
  private:
   Command command_;

@@ -17,6 +17,7 @@ FleetCommands::FleetCommands(CLI::App& app)
       resume_(app),
       status_(app),
       top_(app),
+      cost_(app),
       open_(app),
       scale_(app),
       drain_(app) {}
@@ -40,6 +41,7 @@ std::optional<int> FleetCommands::run(const domain::System& system) {
   attempt(resume_);
   attempt(status_);
   attempt(top_);
+  attempt(cost_);
   attempt(open_);
   attempt(scale_);
   attempt(drain_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/cancel.hpp"
+#include "cli/cost.hpp"
 #include "cli/logs.hpp"
 #include "cli/ls.hpp"
 #include "cli/open.hpp"
@@ -38,6 +39,7 @@ class FleetCommands {
   ResumeCommand resume_;
   StatusCommand status_;
   TopCommand top_;
+  CostCommand cost_;
   OpenCommand open_;
   ScaleCommand scale_;
   DrainCommand drain_;

@@ -222,6 +222,31 @@ std::string span_text(const domain::Span& span) {
   return text;
 }
 
+std::vector<Line> timeline_lines(const engine::Timeline& timeline) {
+  constexpr std::size_t kShown = 40;  // of a longer one, the first and the last half
+  std::vector<Line> lines;
+  if (timeline.segments.empty()) return lines;
+  lines.emplace_back().add(
+      fmt::format("  {} waiting, {} working", length_text(timeline.waiting), length_text(timeline.working)));
+  const std::size_t count = timeline.segments.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (count > kShown && i == kShown / 2) {
+      i = count - kShown / 2;
+      lines.emplace_back(fmt::format("            … {} left out; --json has all …", i - kShown / 2), Style::dim);
+    }
+    const engine::Segment& each = timeline.segments[i];
+    Line& line = lines.emplace_back();
+    line.add(fmt::format("  {:>8}  {:>8}  ", "+" + age_text(each.at - timeline.begun), length_text(each.length)),
+             Style::dim);
+    std::string what(to_string(each.kind));
+    std::ranges::replace(what, '_', ' ');
+    line.add(what + (each.name.empty() ? "" : " " + printable(each.name)),
+             engine::is_wait(each.kind) ? Style::yellow : Style::plain);
+    if (each.attempt > 1) line.add(fmt::format(", attempt {}", each.attempt), Style::dim);
+  }
+  return lines;
+}
+
 Line event_line(const store::Event& event, std::string_view note, WallTime begin) {
   Line line;
   line.add(fmt::format("  {:>8}  ", "+" + age_text(event.at - begin)), Style::dim);
@@ -290,6 +315,8 @@ std::string receipt_text(const engine::Receipt& receipt) {
         fmt::format("; {} ended in {}", some(memo.processes_ended, "process", "processes"), length_text(memo.ending));
   }
   if (memo.streams_closed > 0) text += "; " + some(memo.streams_closed, "stream") + " closed";
+  for (const std::string& each : receipt.permits_returned) text += "; permit of " + printable(each) + " returned";
+  for (const std::string& each : receipt.permits_held) text += "; still holds " + printable(each);
   if (!receipt.reached.empty()) text += "; and " + some(receipt.reached.size(), "child run") + " with it";
   return text + fmt::format(" ({})", length_text(receipt.time));
 }

@@ -54,6 +54,8 @@ inline constexpr std::size_t kRunsElastic = 4;  // the title
 [[nodiscard]] std::vector<std::string> why_lines(const engine::WhyView& why, WallTime now, bool carried);
 /// "tool Bash, 1.2s".
 [[nodiscard]] std::string span_text(const domain::Span& span);
+/// Where the time of a run went: a sum, then a line per segment.
+[[nodiscard]] std::vector<Line> timeline_lines(const engine::Timeline& timeline);
 /// `note`: text that the run's owner stored with the event.
 [[nodiscard]] Line event_line(const store::Event& event, std::string_view note, WallTime begin);
 /// Commands with which a person settles the run; empty if it goes on by itself or succeeded.

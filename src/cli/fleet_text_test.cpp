@@ -117,8 +117,29 @@ TEST(FleetText, a_receipt_counts_what_was_ended) {
   receipt.reached = {"x"};
   EXPECT_EQ(receipt_text(receipt),
             "abcdefghijkl: cancelled; 3 processes ended in 80 ms; and 1 child run with it (120 ms)");
+  receipt.permits_returned = {"gpu"};
+  EXPECT_EQ(
+      receipt_text(receipt),
+      "abcdefghijkl: cancelled; 3 processes ended in 80 ms; permit of gpu returned; and 1 child run with it (120 ms)");
   receipt.run = view(RunState::succeeded);
   EXPECT_EQ(receipt_text(receipt).substr(0, 35), "abcdefghijkl: has ended, succeeded;");
+}
+
+TEST(FleetText, a_timeline_names_waits_and_work) {
+  engine::Timeline timeline;
+  EXPECT_TRUE(timeline_lines(timeline).empty());
+  timeline.waiting = 9s;
+  timeline.working = 5s;
+  timeline.segments = {{domain::SpanKind::queue, "", WallTime(0s), 1s, 0},
+                       {domain::SpanKind::limit, "gpu", WallTime(1s), 8s, 0},
+                       {domain::SpanKind::model_call, "opus", WallTime(9s), 5s, 2}};
+  const auto lines = timeline_lines(timeline);
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines[0].str(false), "  9.0s waiting, 5.0s working");
+  EXPECT_EQ(lines[2].str(false), "       +1s      8.0s  limit gpu");
+  EXPECT_EQ(lines[3].str(false), "       +9s      5.0s  model call opus, attempt 2");
+  timeline.segments.resize(1000, timeline.segments.front());
+  EXPECT_EQ(timeline_lines(timeline).size(), 42U);
 }
 
 TEST(FleetText, a_span_shows_kind_name_and_length) {

@@ -76,9 +76,14 @@ class RunSheet {
         print(Line(fmt::format("            … {} events left out; --json has all …", i - ends), Style::dim));
       }
       const bool is_span = events[i].cause == "span";
-      const auto span = is_span ? wire::RunCodec::read_span(events[i].data) : std::nullopt;
+      const auto span = is_span ? run_codec_.read_span(events[i].data) : std::nullopt;
       print(event_line(events[i], span ? span_text(*span) : run_codec_.read_note(events[i].data), begin));
     }
+  }
+  void put(const engine::Timeline& timeline) {
+    const std::vector<Line> lines = timeline_lines(timeline);
+    if (!lines.empty()) print_out("\n");
+    for (const Line& line : lines) print(line);
   }
   void put_result(const RunView& view) {
     if (view.memo.text.empty()) return;
@@ -142,8 +147,9 @@ class RunSheet {
 Task<Result<int>> show(FleetAccess& access, const std::string& id, bool json) {
   STINT_CO_TRY(const RunView view, co_await find_run(access.fleet, id));
   STINT_CO_TRY(const std::vector<store::Event> events, co_await all_events(access.fleet, view.run.id));
+  STINT_CO_TRY(const engine::Timeline timeline, co_await access.fleet.timeline(view.run.id));
   if (json) {
-    print_out("{}\n", wire::to_json(view, events));
+    print_out("{}\n", wire::to_json(view, timeline, events));
     co_return kExitDone;
   }
   RunSheet sheet(access);
@@ -155,6 +161,7 @@ Task<Result<int>> show(FleetAccess& access, const std::string& id, bool json) {
     for (const std::string& each : why_lines(why, sheet.now(), carried)) lines.push_back("  waits: " + each);
     sheet.put(lines);
   }
+  sheet.put(timeline);
   sheet.put(events, view.run.created_at);
   sheet.put_result(view);
   sheet.put(next_steps(view.run));
@@ -177,10 +184,10 @@ Task<Result<int>> tell_why(FleetAccess& access, const std::string& id, bool json
 }  // namespace
 
 ShowCommand::ShowCommand(CLI::App& app)
-    : command_(app, "show", "Show a run: submission, attempts, events, usage, result") {
+    : command_(app, "show", "Show a run: submission, timeline, events, usage, result") {
   command_.footer("`stint logs ID` prints the run's output.");
   command_.option("ID", id_, "Give the run's id, or a unique prefix").value("").required();
-  command_.flag("--json", json_, "Print one JSON object, with all events");
+  command_.flag("--json", json_, "Print one JSON object, with its timeline and all events");
 }
 
 bool ShowCommand::chosen() const { return command_.chosen(); }

@@ -28,7 +28,10 @@ LimitAnswer ask_limits(AgentNumber agent, const std::vector<LimitLoad>& limits) 
   std::vector<std::size_t> too_short;
   for (std::size_t i = 0; i < limits.size(); ++i) {
     const LimitLoad& limit = limits[i];
-    if (const auto free = free_of(limit, agent)) lower(answer.free, *free);
+    if (const auto free = free_of(limit, agent)) {
+      if (*free < 1 && (!answer.free || *free < *answer.free)) answer.blocked_by = i;
+      lower(answer.free, *free);
+    }
     if (limit.weight > 1 && limit.shared && limit.capacity &&
         std::int64_t{*limit.capacity} - limit.units < std::int64_t{limit.weight}) {
       too_short.push_back(i);

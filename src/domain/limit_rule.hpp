@@ -35,9 +35,10 @@ struct LimitLoad {
 };
 
 struct LimitAnswer {
-  std::optional<std::int64_t> free;     ///< runs that may start now; none: unlimited
-  std::vector<std::size_t> take_turn;   ///< indices of limits whose turn the agent takes
-  std::vector<std::size_t> clear_turn;  ///< … on which the agent's turn ends, or another agent's last turn is cleared
+  std::optional<std::int64_t> free;       ///< runs that may start now; none: unlimited
+  std::optional<std::size_t> blocked_by;  ///< index of the limit that admits the fewest, if no run may start
+  std::vector<std::size_t> take_turn;     ///< indices of limits whose turn the agent takes
+  std::vector<std::size_t> clear_turn;    ///< … on which the agent's turn ends, or another agent's last turn is cleared
 };
 /// Answers `agent`, which requests permits of all `limits` together.
 [[nodiscard]] LimitAnswer ask_limits(AgentNumber agent, const std::vector<LimitLoad>& limits);

@@ -35,6 +35,8 @@ enum class ProgressKind : std::uint8_t {
   thinking,
   tool_start,
   tool_end,
+  model_start,
+  model_end,
   heartbeat,
   rate_info,
   usage,
@@ -48,10 +50,10 @@ struct Progress {
   static constexpr std::size_t kTextMax = 64 << 10;
   ProgressKind kind = ProgressKind::heartbeat;
   std::string text;
-  Usage usage;           ///< so far; of kind usage only
+  Usage usage;           ///< of kind usage: so far; of kind model_end: of that call
   bool is_part = false;  ///< of kind text: a delta, which the next one continues; else a whole message
-  std::string call{};    ///< of kinds tool_start and tool_end: the id of the call, if the CLI gives one
-  std::string tool{};    ///< of kind tool_start: its name
+  std::string call{};    ///< of a tool or model call: its id, if the CLI gives one
+  std::string tool{};    ///< of kinds tool_start and model_start: the name of the tool or model
 };
 
 struct ProcessEnd {

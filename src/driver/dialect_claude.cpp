@@ -258,6 +258,14 @@ void ClaudeDialect::read_stream(const json::object& event, std::vector<Progress>
     streamed_ = shortened(text_at(*message, "id"), kShownMax);
     usage = object_at(*message, "usage");
     if (usage != nullptr) count(streamed_, read_usage(*usage));
+    emit(out, ProgressKind::model_start, "");
+    out.back().call = streamed_;
+    out.back().tool = one_line(text_at(*message, "model"), kShownMax);
+  } else if (type == "message_stop" && !streamed_.empty()) {
+    emit(out, ProgressKind::model_end, "");
+    out.back().call = streamed_;
+    const auto counted = std::ranges::find(messages_, streamed_, &Message::id);
+    if (counted != messages_.end()) out.back().usage = counted->usage;
   } else if (type == "message_delta" && !streamed_.empty()) {
     usage = object_at(*part, "usage");
     if (usage != nullptr) count_out(streamed_, count_at(*usage, "output_tokens"));

@@ -46,6 +46,8 @@ std::string_view to_string(ProgressKind kind) noexcept {
     case ProgressKind::thinking: return "thinking";
     case ProgressKind::tool_start: return "tool_start";
     case ProgressKind::tool_end: return "tool_end";
+    case ProgressKind::model_start: return "model_start";
+    case ProgressKind::model_end: return "model_end";
     case ProgressKind::heartbeat: return "heartbeat";
     case ProgressKind::rate_info: return "rate_info";
     case ProgressKind::usage: return "usage";

@@ -19,6 +19,8 @@ Kind update_kind_of(ProgressKind kind) {
     case ProgressKind::usage: return Kind::usage;
     case ProgressKind::thinking:
     case ProgressKind::tool_end:
+    case ProgressKind::model_start:
+    case ProgressKind::model_end:
     case ProgressKind::heartbeat: break;
   }
   return Kind::life;
@@ -55,6 +57,7 @@ Task<Result<std::unique_ptr<domain::WorkReport>>> ProcessWork::run() {
   STINT_CO_TRY(auto ended, co_await process_.run(std::move(invocation_)));
   end_message();
   publish_text(pieces_.finish());
+  if (process_.ending()) publish_ending(ended->ending);
   co_return report_of(std::move(*ended));
 }
 
@@ -89,28 +92,41 @@ void ProcessWork::translate(const Progress& progress) {
   update.text = progress.text;
   if (update.kind != Kind::conversation) mask_secrets(update.text);
   update.usage = priced(progress.usage);
-  if (progress.kind == ProgressKind::tool_start) begin_tool(progress);
-  if (progress.kind == ProgressKind::tool_end) update.span = end_tool(progress);
+  using enum ProgressKind;
+  if (progress.kind == tool_start || progress.kind == model_start) begin_call(progress);
+  if (progress.kind == tool_end || progress.kind == model_end) update.span = end_call(progress);
   if (update.span) update.kind = Kind::span;
   parts_.context.publish(update);
 }
 
-void ProcessWork::begin_tool(const Progress& progress) {
-  if (progress.call.empty() || tools_.size() >= kToolsMax) return;
-  tools_.push_back({progress.call, progress.tool, parts_.wardens.reactor().now()});
-  mask_secrets(tools_.back().name);
+void ProcessWork::begin_call(const Progress& progress) {
+  if (progress.call.empty() || calls_.size() >= kCallsMax) return;
+  const bool is_model = progress.kind == ProgressKind::model_start;
+  calls_.push_back({is_model ? domain::SpanKind::model_call : domain::SpanKind::tool, progress.call, progress.tool,
+                    parts_.wardens.reactor().now()});
+  mask_secrets(calls_.back().name);
 }
 
-/// Returns none if the start of the tool was not seen.
-std::optional<domain::Span> ProcessWork::end_tool(const Progress& progress) {
-  const auto tool = std::ranges::find(tools_, progress.call, &OpenTool::call);
-  if (tool == tools_.end()) return std::nullopt;
-  domain::Span span{.kind = domain::SpanKind::tool,
-                    .name = std::move(tool->name),
-                    .length = parts_.wardens.reactor().now() - tool->since,
-                    .usage = {}};
-  tools_.erase(tool);
+/// Returns none if the start of the call was not seen.
+std::optional<domain::Span> ProcessWork::end_call(const Progress& progress) {
+  const auto call = std::ranges::find(calls_, progress.call, &OpenCall::call);
+  if (call == calls_.end()) return std::nullopt;
+  domain::Span span{.kind = call->kind,
+                    .name = std::move(call->name),
+                    .length = parts_.wardens.reactor().now() - call->since,
+                    .usage = priced(progress.usage),
+                    .text = progress.text};
+  calls_.erase(call);
+  mask_secrets(span.text);
   return span;
+}
+
+/// How long an attempt that had to be ended took to end.
+void ProcessWork::publish_ending(Duration length) {
+  domain::WorkUpdate update;
+  update.kind = Kind::span;
+  update.span = domain::Span{.kind = domain::SpanKind::ending, .name = {}, .length = length, .usage = {}};
+  parts_.context.publish(update);
 }
 
 /// A dialect with lines emits whole messages, each ended by a newline; one without emits pieces of a stream.

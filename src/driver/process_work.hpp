@@ -49,8 +49,9 @@ class ProcessWork final : public domain::Work {
   Task<Result<>> end_leftovers();
   ProcessEvents events();
   void translate(const Progress& progress);
-  void begin_tool(const Progress& progress);
-  [[nodiscard]] std::optional<domain::Span> end_tool(const Progress& progress);
+  void begin_call(const Progress& progress);
+  [[nodiscard]] std::optional<domain::Span> end_call(const Progress& progress);
+  void publish_ending(Duration length);
   [[nodiscard]] std::string masked_message(std::string text);
   void publish_delta(std::string_view text);
   void end_message();
@@ -59,8 +60,9 @@ class ProcessWork final : public domain::Work {
   [[nodiscard]] std::unique_ptr<domain::WorkReport> report_of(ProcessReport seen) const;
   void mask_secrets(std::string& text) const;
 
-  static constexpr std::size_t kToolsMax = 200;  // open calls; further ones get no span
-  struct OpenTool {
+  static constexpr std::size_t kCallsMax = 200;  // open calls; further ones get no span
+  struct OpenCall {
+    domain::SpanKind kind;
     std::string call, name;
     TimePoint since;
   };
@@ -71,7 +73,7 @@ class ProcessWork final : public domain::Work {
   const bool conversation_may_not_exist_;
   bool in_line_ = false;  // of a message that comes in deltas
   bool ends_leftovers_ = false;
-  std::vector<OpenTool> tools_;
+  std::vector<OpenCall> calls_;
   std::string note_;
   const SecretMask own_mask_;
   MaskedPieces pieces_;

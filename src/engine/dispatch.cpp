@@ -53,6 +53,7 @@ Task<> Engine::dispatch() {
     const bool progress = may_claim() && free_workers() > with_permits_ && co_await dispatch_once();
     if (progress) continue;
     if (free_workers() == 0 || !may_claim()) {
+      limit_waits_.stop_looking(parts_.executor.now());
       co_await wakeup_.wait(seen_wakeup);
       continue;
     }
@@ -118,6 +119,7 @@ Task<bool> Engine::dispatch_once() {
   auto ready = co_await look_for_work();
   if (!ready || !may_claim()) co_return false;
   leave_lines(*ready);
+  record_waits(*ready);
   std::vector<queue::Candidate> candidates;
   std::vector<std::string> heavy;  // their runs do not fit now, but must not starve: they take a turn
   std::uint32_t startable = 0;
@@ -148,10 +150,40 @@ Task<bool> Engine::dispatch_once() {
        queue::share(std::move(candidates), free > with_permits_ ? free - with_permits_ : 0)) {
     const std::uint32_t claimed = co_await claim(share.agent, share.workers, nullptr);
     progress = progress || claimed > 0;
-    if (claimed == 0 && !options_.only.empty()) start_back_off(share.agent);
+    if (claimed == 0 && !options_.only.empty()) {
+      start_back_off(share.agent);
+      co_await record_wait_of_only();
+    }
     startable_ -= std::min(startable_, claimed);
   }
   co_return progress;
+}
+
+/// Which agents the limits of the store keep from starting, for the timelines of their runs.
+void Engine::record_waits(const std::vector<store::Ready>& ready) {
+  const TimePoint now = parts_.executor.now();
+  limit_waits_.keep_if(
+      [&](const std::string& agent) { return std::ranges::find(ready, agent, &store::Ready::agent) != ready.end(); });
+  for (const store::Ready& each : ready) {
+    if (each.blocked_by.empty()) {
+      limit_waits_.not_blocked(each.agent, now);
+    } else {
+      limit_waits_.blocked(each.agent, each.blocked_by, now);
+    }
+  }
+}
+
+/// The same for the only run of this node: look_for_work() asks for no limits.
+Task<> Engine::record_wait_of_only() {
+  const auto reasons = co_await parts_.store.why(options_.only);
+  if (!reasons) co_return;
+  for (const store::Why& each : *reasons) {
+    using enum domain::WaitCause;
+    const bool of_limit = each.cause == limit || each.cause == paused || each.cause == probe || each.cause == turn;
+    if (!of_limit) continue;
+    limit_waits_.blocked(options_.only_agent, each.limit, parts_.executor.now());
+    co_return;
+  }
 }
 
 /// Waits in line for an agent's host permits, and claims one run with them.
@@ -208,8 +240,10 @@ Task<Result<std::unique_ptr<domain::HeldPermits>>> Engine::acquire_permits(const
   auto waits = [this, &agent](const domain::WaitReason* why) {
     if (why == nullptr) {
       waits_.erase(agent);
+      limit_waits_.out_of_line(agent, parts_.executor.now());
     } else {
       waits_[agent] = *why;
+      limit_waits_.in_line(agent, why->limit, parts_.executor.now());
     }
     changes_.notify(options_.only);
   };
@@ -263,7 +297,9 @@ Task<std::uint32_t> Engine::claim(std::string agent, std::uint32_t most, std::un
 /// Claims up to `most` runs of the agent. If the answer is lost, reads from the store which runs it gave to this node.
 Task<std::vector<store::Claim>> Engine::claim_runs(store::NodeNumber owner, const std::string& agent,
                                                    std::uint32_t most) {
-  auto claims = co_await parts_.store.claim(owner, agent, most, options_.only);
+  const auto waits = limit_waits_.of(agent, parts_.executor.now());
+  auto claims = co_await parts_.store.claim(owner, agent, most, options_.only,
+                                            waits.empty() ? std::string() : parts_.run_codec.write_waits(waits));
   if (claims) co_return std::move(*claims);
   if (claims.error().retry() != Retry::unknown) co_return {};
   StoreBackoff backoff;

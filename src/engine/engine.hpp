@@ -6,6 +6,7 @@
 
 #include "domain/driver.hpp"
 #include "domain/system.hpp"
+#include "engine/limit_waits.hpp"
 #include "events/changes.hpp"
 #include "pool/worker.hpp"
 #include "project/agent_registry.hpp"
@@ -131,6 +132,8 @@ class Engine {
   [[nodiscard]] std::optional<store::NodeNumber> owner() const noexcept { return owner_; }
   /// Why an agent's runs wait for permits of this host, if they do.
   [[nodiscard]] const std::map<std::string, domain::WaitReason>& waits() const noexcept { return waits_; }
+  /// For how long, and what for.
+  [[nodiscard]] const LimitWaits& limit_waits() const noexcept { return limit_waits_; }
   /// Why the only run of this node can't begin, and waiting does not help: a limit that can't be used.
   [[nodiscard]] const std::optional<Error>& cannot_begin() const noexcept { return cannot_begin_; }
   [[nodiscard]] const DrainReport& drained() const noexcept { return drain_report_; }
@@ -189,6 +192,8 @@ class Engine {
   Task<Result<std::unique_ptr<domain::HeldPermits>>> acquire_permits(const std::string& agent);
   void report_unusable(const std::string& agent, const Error& error);
   void leave_lines(const std::vector<store::Ready>& ready);
+  void record_waits(const std::vector<store::Ready>& ready);
+  Task<> record_wait_of_only();
   void start_back_off(const std::string& agent);
   [[nodiscard]] bool is_backing_off(const std::string& agent) const;
   void shorten_back_offs();
@@ -230,6 +235,7 @@ class Engine {
   std::uint32_t startable_ = 0;              // runs that more workers could start, at the last check
   std::map<std::string, Scope*> acquiring_;  // agents that wait in line for permits; null: not in line now
   std::map<std::string, domain::WaitReason> waits_;
+  LimitWaits limit_waits_;
   std::map<std::string, std::string> logged_unusable_;  // by agent: the reason that was logged
   std::optional<Error> cannot_begin_;
   /// Of an agent that seemed to have a ready run but whose claim got none: its claims get rarer.

@@ -200,9 +200,9 @@ class FaultyStore final : public FullStore {
   using FullStore::FullStore;
 
   Task<Result<std::vector<store::Claim>>> claim(store::NodeNumber node, std::string agent, std::uint32_t most,
-                                                std::string only = {}) override {
+                                                std::string only = {}, std::string waited = {}) override {
     if (++claims > kClaimsMax) co_await sleep_for(24h);  // an engine that spins fails instead of hanging
-    auto answer = co_await MemoryStore::claim(node, std::move(agent), most, std::move(only));
+    auto answer = co_await MemoryStore::claim(node, std::move(agent), most, std::move(only), std::move(waited));
     if (claims_garbled > 0) {
       --claims_garbled;
       co_return fail(Errc::failed, "the answer can't be read");
@@ -282,12 +282,18 @@ class EngineTest : public testing::Test, protected domain::Driver, protected dom
     registry_[name] = std::move(spec);
   }
   void start(std::size_t workers = 10, const std::function<void(EngineOptions&)>& change = {}) {
+    make_engine(workers, change);
+    run_engine();
+  }
+  void make_engine(std::size_t workers, const std::function<void(EngineOptions&)>& change = {}) {
     EngineOptions options;
     options.pool.workers = workers;
     if (change) change(options);
     Engine::Parts parts{sim_, store_, *this, *this, run_codec_, system_, log_};
     parts.survivors = survivors_;
     engine_ = std::make_unique<Engine>(parts, options, registry_);
+  }
+  void run_engine() {
     auto carry = [this]() -> Task<> { ended_ = (co_await engine_->run()).has_value(); };
     scope_.spawn(carry());
     sim_.advance(10ms);

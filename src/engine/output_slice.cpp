@@ -19,6 +19,8 @@ std::size_t unfinished_bytes(std::string_view text) noexcept {
 
 }  // namespace
 
+void drop_unfinished(std::string& text) noexcept { text.resize(text.size() - unfinished_bytes(text)); }
+
 OutputSlice slice_output(const store::Output& output, std::uint64_t from, bool ended) {
   OutputSlice slice;
   slice.bytes = output.bytes;
@@ -33,7 +35,7 @@ OutputSlice slice_output(const store::Output& output, std::uint64_t from, bool e
     slice.text = output.tail.substr(static_cast<std::size_t>(slice.offset - tail_begins));
   }
   const bool last = slice.offset + slice.text.size() == output.bytes;
-  if (last && !ended) slice.text.resize(slice.text.size() - unfinished_bytes(slice.text));
+  if (last && !ended) drop_unfinished(slice.text);
   slice.next = slice.offset + slice.text.size();
   return slice;
 }

@@ -20,4 +20,7 @@ struct OutputSlice {
 /// UTF-8 character at the end is left for the next slice.
 [[nodiscard]] OutputSlice slice_output(const store::Output& output, std::uint64_t from, bool ended);
 
+/// Removes an incomplete UTF-8 character at the end.
+void drop_unfinished(std::string& text) noexcept;
+
 }  // namespace stint::engine

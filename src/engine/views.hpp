@@ -5,6 +5,8 @@
 #include "domain/driver.hpp"
 #include "domain/limit_entry.hpp"
 #include "engine/engine.hpp"
+#include "engine/timeline_core.hpp"
+#include "engine/transcript_core.hpp"
 #include "events/changes.hpp"
 #include "store/snapshot.hpp"
 
@@ -120,7 +122,9 @@ struct FleetView : FleetStatus {
 /// What a cancel ended, proven.
 struct Receipt {
   RunView run;
-  std::vector<std::string> reached;  ///< ids of runs below it that were cancelled with it
+  std::vector<std::string> reached;             ///< ids of runs below it that were cancelled with it
+  std::vector<std::string> permits_returned{};  ///< limits that it held before
+  std::vector<std::string> permits_held{};      ///< … and still holds: some of its processes could not be ended
   Duration time{};
 };
 

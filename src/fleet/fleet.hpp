@@ -12,6 +12,16 @@
 #include <string>
 #include <vector>
 
+namespace stint::agent {
+struct Problem;
+}
+namespace stint::engine {  // reports.hpp
+struct AgentDay;
+struct AgentDetail;
+struct CostQuery;
+struct CostReport;
+}  // namespace stint::engine
+
 namespace stint::fleet {
 
 // The value types are the engine's, because wire/, which is below this folder, turns them into JSON.
@@ -31,6 +41,7 @@ using engine::ScaleRequest;
 using engine::Search;
 using engine::Submission;
 using engine::Submitted;
+using engine::Timeline;
 using engine::WhyView;
 
 class Fleet {
@@ -51,6 +62,7 @@ class Fleet {
   virtual Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) = 0;
   virtual Task<Result<store::Output>> output(std::string id) = 0;
   virtual Task<Result<WhyView>> why(std::string id) = 0;
+  virtual Task<Result<Timeline>> timeline(std::string id) = 0;
   /// Waits until the run (any run if `id` is empty) may have changed since `seen`, at most `most`. Returns the `seen`
   /// of the next call. May return without a change.
   virtual Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) = 0;
@@ -78,6 +90,12 @@ class Fleet {
   virtual Task<Result<store::Batch>> follow_batch(std::string id, std::function<void(const store::Batch&)> progress);
 
   virtual Task<Result<std::vector<AgentView>>> agents() = 0;
+  /// What is wrong with agent files, as far as this process reads them.
+  [[nodiscard]] virtual std::vector<agent::Problem> agent_problems() const;
+  /// None: there is no such agent.
+  virtual Task<Result<std::optional<engine::AgentDetail>>> agent(std::string name) = 0;
+  virtual Task<Result<engine::CostReport>> cost(engine::CostQuery query) = 0;
+  virtual Task<Result<store::Series>> series(store::SeriesQuery query) = 0;
   virtual Task<Result<std::vector<LimitView>>> limits() = 0;
   virtual Task<Result<>> resize_limit(std::string name, std::uint32_t capacity) = 0;
   virtual Task<Result<>> pause(std::string limit, std::optional<Duration> length) = 0;

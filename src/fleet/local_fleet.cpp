@@ -1,6 +1,7 @@
 #include "fleet/local_fleet.hpp"
 
 #include "agent/arguments.hpp"
+#include "agent/problem.hpp"
 #include "agent/text.hpp"
 #include "domain/bounds.hpp"
 #include "engine/rescue.hpp"
@@ -43,6 +44,8 @@ Task<Result<std::unique_ptr<RunView>>> Fleet::wait(std::string id) {
     seen = co_await changed(view->run.id, seen, kLookAgain);
   }
 }
+
+std::vector<agent::Problem> Fleet::agent_problems() const { return {}; }
 
 // ---- looking -------------------------------------------------------------------------------------------------------
 
@@ -205,6 +208,8 @@ Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
   const TimePoint began = parts_.executor.now();
   STINT_CO_TRY(const RunView found, co_await must_find(std::move(id)));
   Receipt receipt;
+  std::vector<std::string> held;
+  if (found.run.state == RunState::running) held = co_await limits_held_by(found.run.id);
   const auto reached = co_await parts_.store.cancel(found.run.id);
   if (!reached) co_return fail(co_await cancel_here(found.run.id, reached.error()));
   for (const auto& [each, state] : *reached) {
@@ -222,8 +227,25 @@ Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
     co_return fail(Errc::conflict,
                    "'" + found.run.id + "' is in doubt and has no process left to end. `stint resolve` settles it");
   }
+  if (!held.empty()) {
+    receipt.permits_held = co_await limits_held_by(found.run.id);
+    std::ranges::set_difference(held, receipt.permits_held, std::back_inserter(receipt.permits_returned));
+  }
   receipt.time = parts_.executor.now() - began;
   co_return receipt;
+}
+
+/// By name. Empty if they can't be listed: a cancel does not fail for that.
+Task<std::vector<std::string>> LocalFleet::limits_held_by(const std::string& run) {
+  std::vector<std::string> held;
+  const auto all = co_await limits();
+  if (!all) co_return held;
+  for (const LimitView& limit : *all) {
+    const auto mine = std::ranges::find(limit.holders, run, &domain::LimitEntry::run);
+    if (mine != limit.holders.end()) held.push_back(limit.name);
+  }
+  std::ranges::sort(held);
+  co_return held;
 }
 
 Task<Result<RunState>> LocalFleet::resolve(std::string id, domain::Resolution how) {
@@ -249,6 +271,18 @@ Task<Result<std::vector<AgentView>>> LocalFleet::agents() {
     for (const domain::LimitRequest& limit : spec.agent.limits) view.limits.push_back({limit.name, limit.weight});
     views.push_back(std::move(view));
   }
+  const auto snapshot = options_.snapshot ? options_.snapshot() : nullptr;
+  for (const std::string& name : snapshot ? snapshot->catalogue.broken : std::vector<std::string>()) {
+    if (std::ranges::find(views, name, &AgentView::name) != views.end()) continue;
+    AgentView& view = views.emplace_back();
+    view.name = name;
+    view.refused = "its file has errors";
+    for (const agent::Problem& problem : project::problems_of(name, snapshot->catalogue, {})) {
+      if (problem.severity == agent::Severity::error) view.refused = describe(problem);
+      if (problem.severity == agent::Severity::error) break;
+    }
+  }
+  std::ranges::sort(views, {}, &AgentView::name);
   co_return views;
 }
 

@@ -5,10 +5,12 @@
 #include "events/changes.hpp"
 #include "fleet/fleet.hpp"
 #include "pool/run_codec.hpp"
+#include "project/snapshot.hpp"
 #include "stint/notification.hpp"
 
 #include <functional>
 #include <map>
+#include <set>
 
 namespace stint::fleet {
 
@@ -30,6 +32,7 @@ class LocalFleet final : public Fleet {
     std::uint64_t queue_max = 200;
     bool cluster = false;                             ///< limits in the store are counted over several hosts
     std::optional<std::int64_t> cost_micros_per_day;  ///< without an engine, which has its own
+    project::CurrentSnapshot snapshot;                ///< for problems of agent files; empty: this process reads none
     /// Limits of this host, which are not in the store. Both functions read files and run in a blocking pool.
     std::function<Task<Result<std::vector<LimitView>>>()> host_limits;
     /// False: the host has no limit with that name.
@@ -52,12 +55,19 @@ class LocalFleet final : public Fleet {
   Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) override;
   Task<Result<store::Output>> output(std::string id) override;
   Task<Result<WhyView>> why(std::string id) override;
+  Task<Result<Timeline>> timeline(std::string id) override;
   Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) override;
   Task<Result<Receipt>> cancel(std::string id) override;
   Task<Result<Submitted>> retry(std::string id) override;
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
   Task<Result<>> answer(std::string id) override;
   Task<Result<std::vector<AgentView>>> agents() override;
+  [[nodiscard]] std::vector<agent::Problem> agent_problems() const override;
+  Task<Result<std::optional<engine::AgentDetail>>> agent(std::string name) override;
+  Task<Result<engine::CostReport>> cost(engine::CostQuery query) override;
+  Task<Result<store::Series>> series(store::SeriesQuery query) override;
+  /// The queue and the runs of the whole fleet, and the pool of this process: a sample for the time series.
+  Task<Result<store::Sample>> observe();
   Task<Result<std::vector<LimitView>>> limits() override;
   Task<Result<>> resize_limit(std::string name, std::uint32_t capacity) override;
   Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;
@@ -104,6 +114,7 @@ class LocalFleet final : public Fleet {
   /// `counted`: the limits that the store counts. Adds those of this host and of this process.
   Task<Result<std::vector<LimitView>>> list_limits(Detail detail, std::vector<store::LimitState> counted);
   [[nodiscard]] FleetHealth health_with(std::vector<store::QueueState> queues) const;
+  Task<std::vector<std::string>> limits_held_by(const std::string& run);
   Task<Result<>> add_variants(store::Filter& filter);
   Task<Result<engine::Total>> count(store::Filter filter);
   Task<Result<Submitted>> retry_as(std::string id, std::string as);
@@ -122,9 +133,15 @@ class LocalFleet final : public Fleet {
   Task<> carry_here(store::NodeNumber node, std::string id);
   Task<> keep_alive(store::NodeNumber node);
   [[nodiscard]] bool may_carry() const;
+  Task<Result<engine::AgentDay>> look_at_day(std::set<std::string> names);
+  Task<Result<>> add_runs(const engine::CostQuery& query, engine::CostReport& report);
+  Task<Result<>> list_variants(store::Filter filter, std::vector<store::Run>& runs);
   Task<Result<>> define_variants(const std::vector<store::NewRun>& runs);
   Task<Result<std::optional<store::Run>>> cause_of_pause(const std::string& limit);
   Task<Result<>> name_causes(std::vector<domain::WaitReason>& reasons);
+  /// The name of the run's agent in the store: its account may have a lane of its own.
+  [[nodiscard]] std::string name_in_store_of(const RunView& view) const;
+  [[nodiscard]] engine::TimelineFact fact_of(store::Event event) const;
   void add_reasons_of_attempt(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
   void add_reasons_of_queue(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
   [[nodiscard]] std::optional<std::int64_t> cost_per_day() const;

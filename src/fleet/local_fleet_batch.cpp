@@ -227,7 +227,8 @@ Task<> LocalFleet::carry_batches(domain::Log& log) {
         continue;
       }
     }
-    (void)co_await batch_asked_.wait(seen, kLookForDead);
+    // A daemon that begins is not serving yet, and may find batches of the one before it.
+    (void)co_await batch_asked_.wait(seen, may_carry() ? kLookForDead : kBatchLookAgain);
   }
 }
 

@@ -298,5 +298,24 @@ TEST_F(EngineTest, a_daemon_carries_batches_and_gives_one_back_when_it_drains) {
   EXPECT_EQ(get(fleet.batch(waits.batch->id))->acted(), 0U) << "a draining daemon begins no batch";
 }
 
+TEST_F(EngineTest, a_daemon_that_begins_carries_the_batch_of_the_one_before_it_at_once) {
+  add_agent("a", OnCrash::rerun);
+  make_engine(4);
+  domain::NoLog log;
+  LocalFleet fleet(
+      {sim_, store_, run_codec_, system_, [this]() -> const AgentRegistry& { return registry_; }, engine_.get()}, {});
+  scope_.spawn(fleet.carry_batches(log));
+  sim_.advance(100ms);  // it has looked, and does not serve yet
+  run_engine();
+  decide_ = [](const domain::WorkOrder&) { return Script{.takes = 1h, .outcome = {}}; };
+  submit("a");
+  store::NewBatch left;  // of another process: this one is not notified
+  left.id = domain::new_run_id(system_);
+  left.runs = {get(store_.list({})).front().id};
+  (void)get(store_.begin_batch(left));
+  sim_.advance(1s);
+  EXPECT_TRUE(get(store_.batch(left.id))->ended_at);
+}
+
 }  // namespace
 }  // namespace stint::fleet

@@ -69,6 +69,12 @@ void LocalFleet::add_reasons_of_attempt(const RunView& view, std::vector<WaitRea
   if (!unusable.empty()) reasons.push_back({.cause = WaitCause::store, .detail = std::move(unusable)});
 }
 
+std::string LocalFleet::name_in_store_of(const RunView& view) const {
+  const auto spec = parts_.registry().find(view.run.agent);
+  if (spec == parts_.registry().end()) return view.run.agent;
+  return name_in_store(spec->second, view.input.driver, view.input.model);
+}
+
 void LocalFleet::add_reasons_of_queue(const RunView& view, std::vector<WaitReason>& reasons) const {
   const auto spec = parts_.registry().find(view.run.agent);
   const bool known = spec != parts_.registry().end();
@@ -78,8 +84,7 @@ void LocalFleet::add_reasons_of_queue(const RunView& view, std::vector<WaitReaso
     reasons.push_back({.cause = WaitCause::agent, .detail = spec->second.refused->describe()});
   }
   const auto& waits = parts_.engine->waits();
-  const auto waiting =
-      waits.find(known ? name_in_store(spec->second, view.input.driver, view.input.model) : view.run.agent);
+  const auto waiting = waits.find(name_in_store_of(view));
   if (waiting != waits.end()) {
     // The engine waits in line once per agent, for the first of its runs.
     const auto place = std::ranges::find(reasons, WaitCause::place, &WaitReason::cause);

@@ -8,7 +8,9 @@
 #include "stint/retry_after.hpp"
 #include "wire/batch.hpp"
 #include "wire/fleet_read.hpp"
+#include "wire/reports.hpp"
 #include "wire/time_text.hpp"
+#include "wire/timeline.hpp"
 
 #include <fmt/format.h>
 
@@ -265,6 +267,11 @@ Task<Result<engine::WhyView>> RemoteFleet::why(std::string id) {
   co_return wire::read_why(body);
 }
 
+Task<Result<Timeline>> RemoteFleet::timeline(std::string id) {
+  STINT_CO_TRY(const std::string body, co_await get({.path = of_run(id, "/timeline")}));
+  co_return wire::read_timeline(body);
+}
+
 Task<std::uint64_t> RemoteFleet::changed(std::string id, std::uint64_t seen, Duration most) {
   return changes_.wait(std::move(id), seen, most);
 }
@@ -302,6 +309,31 @@ Task<Result<>> RemoteFleet::answer(std::string id) {
 Task<Result<std::vector<engine::AgentView>>> RemoteFleet::agents() {
   STINT_CO_TRY(const std::string body, co_await get({.path = "/v1/agents"}));
   co_return wire::read_agents(body);
+}
+
+Task<Result<std::optional<engine::AgentDetail>>> RemoteFleet::agent(std::string name) {
+  STINT_CO_TRY(const net::Reply reply, co_await ask({.path = "/v1/agents/" + escaped(name)}));
+  if (reply.status == kNotFound) co_return std::nullopt;
+  if (reply.status >= kFirstRefusal) co_return fail(refusal(reply));
+  STINT_CO_TRY(engine::AgentDetail agent, wire::read_agent(reply.body));
+  co_return std::move(agent);
+}
+
+Task<Result<engine::CostReport>> RemoteFleet::cost(engine::CostQuery query) {
+  STINT_CO_TRY(const std::string body,
+               co_await get({.path = fmt::format("/v1/cost?since_at={}&by={}", domain::to_unix_ms(query.since),
+                                                 escaped(wire::cost_by_text(query)))}));
+  co_return wire::read_cost(body);
+}
+
+Task<Result<store::Series>> RemoteFleet::series(store::SeriesQuery query) {
+  const auto in_seconds = [](Duration length) {
+    return std::chrono::duration_cast<std::chrono::seconds>(length).count();
+  };
+  STINT_CO_TRY(const std::string body,
+               co_await get({.path = fmt::format("/v1/series?step_s={}&span_s={}", in_seconds(query.step),
+                                                 in_seconds(query.span))}));
+  co_return wire::read_series(body);
 }
 
 Task<Result<std::vector<engine::LimitView>>> RemoteFleet::limits() {

@@ -37,6 +37,7 @@ class RemoteFleet final : public Fleet {
   Task<Result<store::FeedPage>> feed(std::string cursor, std::uint32_t most) override;
   Task<Result<store::Output>> output(std::string id) override;
   Task<Result<engine::WhyView>> why(std::string id) override;
+  Task<Result<Timeline>> timeline(std::string id) override;
   Task<std::uint64_t> changed(std::string id, std::uint64_t seen, Duration most) override;
   Task<Result<std::unique_ptr<engine::RunView>>> wait(std::string id) override;
   Task<Result<engine::Receipt>> cancel(std::string id) override;
@@ -44,6 +45,9 @@ class RemoteFleet final : public Fleet {
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
   Task<Result<>> answer(std::string id) override;
   Task<Result<std::vector<engine::AgentView>>> agents() override;
+  Task<Result<std::optional<engine::AgentDetail>>> agent(std::string name) override;
+  Task<Result<engine::CostReport>> cost(engine::CostQuery query) override;
+  Task<Result<store::Series>> series(store::SeriesQuery query) override;
   Task<Result<std::vector<engine::LimitView>>> limits() override;
   Task<Result<>> resize_limit(std::string name, std::uint32_t capacity) override;
   Task<Result<>> pause(std::string limit, std::optional<Duration> length) override;

@@ -75,8 +75,13 @@ class Api final : public Handler {
   Task<Response> run_events(Call call);
   Task<Response> all_events(Call call);
   Task<Response> why(Call call);
+  Task<Response> timeline(Call call);
+  Task<Response> transcript(Call call);
   Task<Response> output(Call call);
   Task<Response> agents(Call call);
+  Task<Response> agent(Call call);
+  Task<Response> cost(Call call);
+  Task<Response> series(Call call);
   Task<Response> limits(Call call);
   Task<Response> resize_limit(Call call);
   Task<Response> pause_limit(Call call);

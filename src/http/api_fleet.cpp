@@ -20,7 +20,7 @@ Task<Response> limit_problem(fleet::Fleet& fleet, const std::string& name, Error
 
 Task<Response> Api::agents(Call) {
   const auto agents = co_await fleet_.agents();
-  co_return agents ? json_response(wire::to_json(*agents)) : problem(agents.error());
+  co_return agents ? json_response(wire::to_json(*agents, fleet_.agent_problems())) : problem(agents.error());
 }
 
 Task<Response> Api::limits(Call) {

@@ -1,7 +1,10 @@
 // Handlers of runs: submit, read, cancel, retry, resolve.
 #include "fleet/submission_text.hpp"
+#include "fleet/transcript.hpp"
 #include "http/api_call.hpp"
 #include "wire/fleet.hpp"
+#include "wire/run_codec.hpp"
+#include "wire/timeline.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -137,6 +140,27 @@ Task<Response> Api::go_on(Call call) {
 Task<Response> Api::why(Call call) {
   return act_on(fleet_, call.id, &fleet::Fleet::why,
                 [](const std::string&, const auto& why) { return json_response(wire::to_json(*why)); });
+}
+
+Task<Response> Api::timeline(Call call) {
+  return act_on(fleet_, call.id, &fleet::Fleet::timeline,
+                [](const std::string&, const auto& timeline) { return json_response(wire::to_json(*timeline)); });
+}
+
+Task<Response> Api::transcript(Call call) {
+  engine::TranscriptPlace from;
+  if (const auto given = call.request.parameter("from")) {
+    const auto place = engine::parse_transcript_place(*given);
+    if (!place) {
+      co_return problem(Error(Errc::invalid, "'" + shown(*given) + "' is not a place in a transcript: start without"));
+    }
+    from = *place;
+  }
+  const auto run = co_await look_up(fleet_, call.id);
+  if (!run) co_return run.error();
+  const wire::RunCodec run_codec;
+  const auto page = co_await fleet::read_transcript(fleet_, run_codec, run->run, from);
+  co_return page ? json_response(wire::to_json(*page, run->run.id)) : problem(page.error());
 }
 
 Task<Response> Api::output(Call call) {

@@ -1,6 +1,7 @@
 /// Asks an Api without a server: a fleet that has nothing, a client that is not there.
 #pragma once
 
+#include "engine/reports.hpp"
 #include "http/api.hpp"
 #include "net/request_reader.hpp"
 #include "stint/notification.hpp"
@@ -38,6 +39,7 @@ class NoFleet : public fleet::Fleet {
   Task<Result<store::FeedPage>> feed(std::string, std::uint32_t) override { return no(); }
   Task<Result<store::Output>> output(std::string) override { return no(); }
   Task<Result<engine::WhyView>> why(std::string) override { return no(); }
+  Task<Result<engine::Timeline>> timeline(std::string) override { return no(); }
   Task<std::uint64_t> changed(std::string, std::uint64_t, Duration) override { co_return 0; }
   Task<Result<engine::Receipt>> cancel(std::string) override { return no(); }
   Task<Result<engine::Submitted>> retry(std::string) override { return no(); }
@@ -47,6 +49,13 @@ class NoFleet : public fleet::Fleet {
     if (empty) co_return std::vector<engine::AgentView>();
     co_return fail(Errc::failed, "no fleet");
   }
+  Task<Result<std::optional<engine::AgentDetail>>> agent(std::string name) override {
+    asked = std::move(name);
+    if (empty) co_return std::nullopt;
+    co_return fail(Errc::failed, "no fleet");
+  }
+  Task<Result<engine::CostReport>> cost(engine::CostQuery) override { return no(); }
+  Task<Result<store::Series>> series(store::SeriesQuery) override { return no(); }
   Task<Result<std::vector<engine::LimitView>>> limits() override {
     if (empty) co_return std::vector<engine::LimitView>();
     co_return fail(Errc::failed, "no fleet");

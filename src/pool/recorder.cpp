@@ -25,6 +25,7 @@ void Recorder::record(const domain::WorkUpdate& update) {
   switch (update.kind) {
     case Kind::text:
       text_ += update.text;
+      output_at_ += update.text.size();
       if (text_.size() >= kTextFull && !std::exchange(full_, true)) {
         filled_.notify();
         if (on_full_) on_full_(true);
@@ -32,9 +33,9 @@ void Recorder::record(const domain::WorkUpdate& update) {
       break;
     case Kind::tool:
       record_answer();
-      add_note(kNoteTool, update.text);
+      add_note_here(kNoteTool, update.text);
       break;
-    case Kind::note: add_note(kNoteText, update.text); break;
+    case Kind::note: add_note_here(kNoteText, update.text); break;
     case Kind::span: add_span(*update.span); break;
     case Kind::conversation:
       if (update.text == conversation_) return;
@@ -70,8 +71,15 @@ void Recorder::add_note(std::string_view cause, std::string_view text) {
   notes_.push_back({std::string(cause), run_codec_.write_note(text.substr(0, kNoteTextMax))});
 }
 
+void Recorder::add_note_here(std::string_view cause, std::string_view text) {
+  if (!may_add_note()) return;
+  notes_.push_back({std::string(cause), run_codec_.write_note_at(text.substr(0, kNoteTextMax), output_at_)});
+}
+
 void Recorder::add_span(domain::Span span) {
   span.name.resize(std::min(span.name.size(), domain::Span::kNameMax));
+  span.text.resize(std::min(span.text.size(), domain::Span::kTextMax));
+  span.output_at = output_at_;
   if (may_add_note()) notes_.push_back({std::string(kNoteSpan), run_codec_.write_span(span)});
 }
 
@@ -79,6 +87,11 @@ bool Recorder::may_add_note() {
   if (notes_.size() < kNotesMax && ++notes_seen_ <= kNotesPerAttemptMax) return true;
   ++notes_left_out_;
   return false;
+}
+
+Task<> Recorder::continue_output() {
+  const auto output = co_await store_.output(id_);
+  if (output) output_at_ += output->bytes;
 }
 
 std::string Recorder::take_text() {
@@ -185,7 +198,9 @@ void Recorder::drop(std::optional<Note> note, const std::string& text) {
   if (note) notes_.insert(notes_.begin(), std::move(*note));
   const bool last = hurried_at_ || health_.gave_up();
   notes_left_out_ += std::erase_if(notes_, [&](const Note& each) { return last || each.cause != kNoteConversation; });
-  bytes_dropped_ += text.size() + take_text().size();
+  const std::size_t dropped = text.size() + take_text().size();
+  bytes_dropped_ += dropped;
+  output_at_ -= std::min<std::uint64_t>(dropped, output_at_);
 }
 
 void Recorder::hurry() {
@@ -194,6 +209,7 @@ void Recorder::hurry() {
 }
 
 void Recorder::leave_out(const std::optional<Note>& note, std::size_t bytes, const Error& refusal) {
+  if (!note) output_at_ -= std::min<std::uint64_t>(bytes, output_at_);
   if (note) {
     ++notes_left_out_;
   } else if (!std::exchange(refusal_noted_, true)) {

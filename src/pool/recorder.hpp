@@ -56,6 +56,8 @@ class Recorder {
   void watch_for_answer() { watches_for_answer_ = true; }
   /// Back-pressure: called with true when the text buffer is full, and with false when it has room again.
   void on_full(std::function<void(bool)> callback) { on_full_ = std::move(callback); }
+  /// Called before the work of a further attempt: notes have their place in the output of the whole run.
+  Task<> continue_output();
   /// Writes until it is cancelled.
   Task<> run();
   /// Returns when everything recorded so far is in the store, was dropped, or is stale because another node owns the
@@ -81,6 +83,7 @@ class Recorder {
   void record_answer();
   void record_conversation(const std::string& name);
   void add_note(std::string_view cause, std::string_view text);
+  void add_note_here(std::string_view cause, std::string_view text);
   void add_span(domain::Span span);
   [[nodiscard]] bool may_add_note();
   std::string take_text();
@@ -93,6 +96,7 @@ class Recorder {
   const store::AttemptKey attempt_;
   const std::string id_;
   std::string text_;
+  std::uint64_t output_at_ = 0;  // output of the run so far, with what is not yet written
   std::vector<Note> notes_;
   std::uint32_t notes_seen_ = 0, conversations_seen_ = 0;
   std::string conversation_;

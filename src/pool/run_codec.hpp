@@ -3,8 +3,11 @@
 
 #include "domain/driver.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stint::pool {
 
@@ -22,7 +25,19 @@ class RunCodec {
   /// A note is the text of an event: a tool call, a conversation that has begun.
   [[nodiscard]] virtual std::string write_note(std::string_view text) const = 0;
   [[nodiscard]] virtual std::string read_note(std::string_view data) const = 0;
+  /// A note with the place in the run's output at which it came.
+  [[nodiscard]] virtual std::string write_note_at(std::string_view text, std::uint64_t /*output_at*/) const {
+    return write_note(text);
+  }
+  [[nodiscard]] virtual std::optional<std::uint64_t> read_output_at(std::string_view /*data*/) const {
+    return std::nullopt;
+  }
   [[nodiscard]] virtual std::string write_span(const domain::Span& span) const = 0;
+  /// None: the data is something else, or this codec keeps only text.
+  [[nodiscard]] virtual std::optional<domain::Span> read_span(std::string_view /*data*/) const { return std::nullopt; }
+  /// What a run waited for before it was claimed: the data of that event. Empty: this codec does not keep it.
+  [[nodiscard]] virtual std::string write_waits(const std::vector<domain::LimitWait>& /*waits*/) const { return {}; }
+  [[nodiscard]] virtual std::vector<domain::LimitWait> read_waits(std::string_view /*data*/) const { return {}; }
 };
 
 }  // namespace stint::pool

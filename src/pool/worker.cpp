@@ -152,6 +152,10 @@ Task<Worker::Report> Worker::work(Assignment& assignment, Carried& carried, Orde
   Recorder recorder(parts_.store, parts_.health, parts_.run_codec, parts_.changes, carried.owner, assignment.claim,
                     [&carried] { return carried.is_fenced(); });
   if (!assignment.account.empty()) recorder.watch_for_answer();
+  if (carried.fence.value > 1) {
+    co_await recorder.continue_output();
+    if (carried.is_stopped()) co_return stopped_before(carried);
+  }
   if (Report refusal = co_await make_resumable(assignment, carried, *order, recorder)) co_return refusal;
   const std::string continued = order->conversation;
   AttemptContext context({carried, recorder, parts_.call_limits, assignment.budget, job, conversations_});

@@ -82,6 +82,8 @@ std::string day_of(WallTime time) {
   return digits(int{day.year()}, 4) + "-" + digits(unsigned{day.month()}, 2) + "-" + digits(unsigned{day.day()}, 2);
 }
 
+std::int64_t hour_of(WallTime time) { return std::chrono::floor<std::chrono::hours>(time).time_since_epoch().count(); }
+
 std::string to_hex(std::string_view bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string hex;

@@ -33,6 +33,8 @@ namespace stint::store {
 
 /// In UTC: 2026-11-15. Sorts by day.
 [[nodiscard]] std::string day_of(WallTime time);
+/// Since 1970.
+[[nodiscard]] std::int64_t hour_of(WallTime time);
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 
 /// A cursor that is the number of an event; empty: from the beginning.

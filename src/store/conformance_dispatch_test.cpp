@@ -123,6 +123,61 @@ TEST_P(StoreTest, ready_counts_what_limits_would_let_start) {
   EXPECT_EQ(startable("two"), 1U);
 }
 
+TEST_P(StoreTest, ready_names_the_limit_that_admits_the_fewest) {
+  define("a", with({{"gpu", 1}, {"model", 2}, {"account:x", 1}}));
+  get(store().resize("gpu", 2));
+  get(store().resize("model", 4));
+  const NodeNumber node = enrol();
+  for (int i = 0; i < 5; ++i) submit("a");
+  const auto blocked_by = [&] { return get(store().ready()).at(0).blocked_by; };
+  EXPECT_EQ(blocked_by(), "");
+  claim(node, "a", 2);
+  EXPECT_EQ(blocked_by(), "gpu") << "both are full: the older limit";
+  get(store().resize("gpu", 9));
+  EXPECT_EQ(blocked_by(), "model");
+  get(store().resize("gpu", 1));
+  EXPECT_EQ(blocked_by(), "gpu") << "one unit too many is held";
+  get(store().resize("gpu", std::nullopt));
+  get(store().resize("model", std::nullopt));
+  EXPECT_EQ(blocked_by(), "");
+  get(store().pause("account:x", 1h));
+  EXPECT_EQ(blocked_by(), "account:x");
+}
+
+TEST_P(StoreTest, a_claim_records_what_its_runs_waited_for) {
+  define("a");
+  const std::string first = submit("a"), second = submit("a"), third = submit("a");
+  const NodeNumber node = enrol();
+  ASSERT_EQ(get(store().claim(node, "a", 1, "", "")).size(), 1U);
+  ASSERT_EQ(get(store().claim(node, "a", 2, "", R"({"waits":[1]})")).size(), 2U);
+  const auto data = [&](const std::string& id) {
+    const std::vector<Event> events = get(store().events(id, 0, 10));
+    EXPECT_EQ(events.back().cause, "claimed");
+    return events.back().data;
+  };
+  EXPECT_EQ(data(first), "") << "a later claim of the node does not touch it";
+  EXPECT_EQ(data(second), R"({"waits":[1]})");
+  EXPECT_EQ(data(third), R"({"waits":[1]})");
+}
+
+TEST_P(StoreTest, the_first_and_the_last_event_are_the_times_of_the_run) {
+  define("a");
+  const NodeNumber node = enrol();
+  const std::string done = submit("a", [](NewRun& run) { run.delay = 1s; }), never = submit("a");
+  world().advance(1500ms);
+  tick();
+  const Claim claim = claim_named(node, done);
+  world().advance(250ms);
+  settle(node, claim, domain::Settle::succeeded);
+  get(store().cancel(never));
+  for (const std::string& id : {done, never}) {
+    const store::Run run = look(id);
+    const std::vector<Event> events = get(store().events(id, 0, 10));
+    EXPECT_EQ(events.front().at, run.created_at);
+    EXPECT_EQ(events.back().at, run.finished_at);
+  }
+}
+
 TEST_P(StoreTest, ready_stops_counting_at_its_bound) {
   define("a", with({{"gpu", 1}}));
   get(store().resize("gpu", 4000));

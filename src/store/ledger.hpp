@@ -38,8 +38,12 @@ class Ledger {
   Result<> answer(const std::string& id);
 
   Result<std::vector<Ready>> ready(std::uint32_t most);
+  /// As the arguments of Store::claim().
+  struct ClaimDetails {
+    std::string only{}, waited{};
+  };
   Result<std::vector<Claim>> claim(NodeNumber node, const std::string& agent, std::uint32_t most,
-                                   const std::string& only);
+                                   const ClaimDetails& details);
   Result<std::vector<Claim>> owned(NodeNumber node);
   Result<std::optional<domain::RunState>> settle(NodeNumber node, Settlement&& settlement);
   Result<bool> mark(NodeNumber node, AttemptKey attempt, bool unsafe);
@@ -63,6 +67,9 @@ class Ledger {
   Result<Ticked> tick();
   /// `place`: of a ready run, in the queue of its agent.
   Result<std::vector<Why>> why(const std::string& id, std::optional<std::int64_t> place);
+  Result<Duration> sample(NodeNumber node, const Sample& sample);
+  Result<Series> series(const SeriesQuery& query);
+  Result<std::vector<EndedRun>> ended(const std::string& agent, Duration within, std::uint32_t most);
   Result<Snapshot> snapshot(std::uint32_t listed, std::uint32_t text_bytes_max);
   Result<std::uint64_t> prune(Duration older_than, std::uint32_t most);
   /// True if no process has completed a prune within `every`.
@@ -106,6 +113,7 @@ class Ledger {
   Result<std::optional<RunRow>> find_owned(NodeNumber node, AttemptKey attempt);
   /// Writes the row and the event of its change. `owner`: the previous owner.
   Result<> save(RunRow& row, std::string cause, std::optional<NodeNumber> owner = {}, std::string data = {});
+  Result<std::optional<SeriesCounts>> count_step(std::optional<SeriesHead> head, WallTime at);
   Result<> add_fleet_event(std::string_view cause, std::string data, std::optional<NodeNumber> node = {});
   Result<std::vector<AgentLine>> lines(const std::vector<Tally::Line>& tallied);
   Result<> promote(const std::string& session);

@@ -78,9 +78,11 @@ Result<std::vector<Ready>> Ledger::ready(std::uint32_t most) {
     ready.agent = agent.entry.name;
     ready.runs = static_cast<std::uint32_t>(queue.runs);
     ready.rank_ms = queue.rank;
-    const auto [free, take_turn, clear_turn] = domain::ask_limits(agent.number, seen);
-    ready.takes_turn = !take_turn.empty();
-    if (free) ready.startable = static_cast<std::uint32_t>(std::clamp<std::int64_t>(*free, 0, queue.runs));
+    const domain::LimitAnswer answer = domain::ask_limits(agent.number, seen);
+    ready.takes_turn = !answer.take_turn.empty();
+    if (answer.blocked_by) ready.blocked_by = limits.at(members[*answer.blocked_by].first).limit.name;
+    if (answer.free)
+      ready.startable = static_cast<std::uint32_t>(std::clamp<std::int64_t>(*answer.free, 0, queue.runs));
     found.push_back(std::move(ready));
   }
   std::ranges::sort(found, {},
@@ -171,7 +173,7 @@ Result<std::vector<RunRow>> Ledger::named_one(NodeNumber node, const AgentRow& a
 }
 
 Result<std::vector<Claim>> Ledger::claim(NodeNumber node, const std::string& agent, std::uint32_t most,
-                                         const std::string& only) {
+                                         const ClaimDetails& details) {
   STINT_TRY(const std::optional<NodeRow> by, rows_.node(node));
   bool lapsed = !by || by->state == NodeRow::State::dead;
   if (!lapsed) {
@@ -182,7 +184,8 @@ Result<std::vector<Claim>> Ledger::claim(NodeNumber node, const std::string& age
   if (by->state != NodeRow::State::live || most == 0) return claims;
   STINT_TRY(const std::optional<AgentRow> of, rows_.agent(agent));
   if (!of) return claims;
-  STINT_TRY(std::vector<RunRow> next, only.empty() ? first_ones(node, *of, most) : named_one(node, *of, only));
+  STINT_TRY(std::vector<RunRow> next,
+            details.only.empty() ? first_ones(node, *of, most) : named_one(node, *of, details.only));
   claims.reserve(next.size());
   for (RunRow& row : next) {
     Run& run = row.run;
@@ -197,7 +200,7 @@ Result<std::vector<Claim>> Ledger::claim(NodeNumber node, const std::string& age
     if (row.budget && (first || !row.budget_until)) {
       row.budget_until = sooner(row.budget_until, later(clock_.awake(), *row.budget));
     }
-    STINT_CHECK(save(row, "claimed"));
+    STINT_CHECK(save(row, "claimed", {}, details.waited));
     STINT_CHECK(add_claim(row, claims));
   }
   return claims;

@@ -85,6 +85,7 @@ Result<std::uint64_t> Ledger::prune(Duration older_than, std::uint32_t most) {
   STINT_TRY(const std::vector<RunNumber> old, rows_.finished_before(before, most));
   for (const RunNumber number : old) STINT_CHECK(rows_.forget(number));
   STINT_CHECK(forget_batches(before, most));
+  STINT_CHECK(rows_.merge_hours(clock_.wall() - kHoursKept));
   STINT_CHECK(rows_.forget_fleet_events(before));
   return old.size();
 }

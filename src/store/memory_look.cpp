@@ -197,19 +197,6 @@ Result<std::vector<QueueState>> MemoryRows::queues() {
   return found;
 }
 
-std::vector<Spent> MemoryRows::spent(WallTime since) const {
-  std::vector<Spent> found;
-  for (auto at = spent_.lower_bound({std::chrono::floor<std::chrono::days>(since), AgentNumber{}}); at != spent_.end();
-       ++at) {
-    const auto& [day, agent] = at->first;
-    Spent& spent = found.emplace_back(at->second);
-    spent.day = day_of(day);
-    spent.agent = agents_.at(agent).entry.name;
-  }
-  std::ranges::sort(found, {}, [](const Spent& spent) { return std::tie(spent.day, spent.agent); });
-  return found;
-}
-
 std::vector<std::pair<RunRow, RunRecord>> MemoryRows::dump(RunNumber after, std::uint32_t most) const {
   std::vector<std::pair<RunRow, RunRecord>> records;
   std::size_t messages = 0;

@@ -454,7 +454,7 @@ Result<> MemoryRows::add_event(EventRow&& event) {
 }
 
 Result<> MemoryRows::add_day_use(AgentNumber agent, WallTime now, const Use& more) {
-  Spent& spent = spent_[{std::chrono::floor<std::chrono::days>(now), agent}];
+  Spent& spent = spent_[{std::chrono::floor<std::chrono::hours>(now), agent}];
   spent.runs += more.attempts;
   spent.tokens += more.tokens;
   spent.cost_micros += more.cost_micros;
@@ -462,9 +462,9 @@ Result<> MemoryRows::add_day_use(AgentNumber agent, WallTime now, const Use& mor
 }
 
 Result<Use> MemoryRows::used_on(WallTime day) {
-  const auto date = std::chrono::floor<std::chrono::days>(day);
+  const WallTime begin = std::chrono::floor<std::chrono::days>(day), end = begin + std::chrono::days(1);
   Use sum;
-  for (auto at = spent_.lower_bound({date, AgentNumber{}}); at != spent_.end() && at->first.first == date; ++at) {
+  for (auto at = spent_.lower_bound({begin, AgentNumber{}}); at != spent_.end() && at->first.first < end; ++at) {
     sum += {.tokens = at->second.tokens, .cost_micros = at->second.cost_micros};
   }
   return sum;

@@ -89,6 +89,19 @@ class MemoryRows final : public Rows {
   Result<> forget(BatchNumber batch) override;
   Result<std::optional<WallTime>> pruned_at() override { return pruned_at_; }
   Result<> put_pruned_at(WallTime at) override;
+  Result<std::optional<SeriesHead>> series_head() override;
+  Result<> put(const SeriesHead& head) override;
+  Result<std::optional<SeriesPoint>> point(std::chrono::seconds step, WallTime at) override;
+  Result<> put(std::chrono::seconds step, const SeriesPoint& point) override;
+  Result<> forget_points(std::chrono::seconds step, WallTime until) override;
+  Result<std::vector<SeriesPoint>> points(std::chrono::seconds step, WallTime after) override;
+  Result<> put_pool(NodeNumber node, WallTime at, const Sample& sample) override;
+  Result<Sample> pools(WallTime from) override;
+  Result<SeriesCounts> count_events(std::int64_t& after, WallTime from) override;
+  Result<Use> used_since(WallTime hour) override;
+  Result<std::vector<Event>> fleet_events(WallTime from, std::size_t most) override;
+  Result<std::vector<EndedRun>> ended(AgentNumber agent, WallTime from, std::size_t most) override;
+  Result<> merge_hours(WallTime before) override;
 
   Result<Tally> tally() override;
   Result<LastEnds> last_ends(WallTime since, std::size_t most) override;
@@ -109,7 +122,7 @@ class MemoryRows final : public Rows {
   /// From 1; none if the run is not ready.
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   [[nodiscard]] Stats stats() const;
-  [[nodiscard]] std::vector<Spent> spent(WallTime since) const;
+  [[nodiscard]] std::vector<Spent> spent(WallTime since, SpentBy by) const;
   /// The record contains events, families and output; the row contains the rest.
   [[nodiscard]] std::vector<std::pair<RunRow, RunRecord>> dump(RunNumber after, std::uint32_t most) const;
 
@@ -178,7 +191,10 @@ class MemoryRows final : public Rows {
   std::map<std::int64_t, EventRow> events_;  // of all runs and of the fleet, by number
   std::map<FamilyNumber, Family> families_;
   std::map<std::string, FamilyNumber, std::less<>> family_heads_;
-  std::map<std::pair<std::chrono::sys_days, AgentNumber>, Spent> spent_;
+  std::map<std::pair<WallTime, AgentNumber>, Spent> spent_;  // by hour
+  std::map<std::pair<std::chrono::seconds, WallTime>, SeriesPoint> points_;
+  std::map<NodeNumber, std::pair<WallTime, Sample>> pools_;  // the last ones that were put
+  std::optional<SeriesHead> series_head_;
   std::optional<WallTime> pruned_at_;
   std::map<BatchNumber, BatchEntry> batches_;
 

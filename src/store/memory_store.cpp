@@ -54,8 +54,8 @@ Task<Result<>> MemoryStore::answer(std::string id) { co_return notify(ledger_.an
 Task<Result<std::vector<Ready>>> MemoryStore::ready(std::uint32_t most) { co_return ledger_.ready(most); }
 
 Task<Result<std::vector<Claim>>> MemoryStore::claim(NodeNumber node, std::string agent, std::uint32_t most,
-                                                    std::string only) {
-  co_return ledger_.claim(node, agent, most, only);
+                                                    std::string only, std::string waited) {
+  co_return ledger_.claim(node, agent, most, {.only = only, .waited = waited});
 }
 
 Task<Result<std::vector<Claim>>> MemoryStore::owned(NodeNumber node) { co_return ledger_.owned(node); }
@@ -176,7 +176,15 @@ Task<Result<>> MemoryStore::announce(NodeNumber node, std::string cause, std::st
 }
 Task<Result<std::vector<QueueState>>> MemoryStore::queues() { co_return rows_.queues(); }
 
-Task<Result<std::vector<Spent>>> MemoryStore::spent(WallTime since) { co_return rows_.spent(since); }
+Task<Result<std::vector<Spent>>> MemoryStore::spent(WallTime since, SpentBy by) { co_return rows_.spent(since, by); }
+
+Task<Result<std::vector<EndedRun>>> MemoryStore::ended(std::string agent, Duration within, std::uint32_t most) {
+  co_return ledger_.ended(agent, within, most);
+}
+
+Task<Result<Duration>> MemoryStore::sample(NodeNumber node, Sample sample) { co_return ledger_.sample(node, sample); }
+
+Task<Result<Series>> MemoryStore::series(SeriesQuery query) { co_return ledger_.series(query); }
 
 Task<Result<std::uint64_t>> MemoryStore::prune(Duration older_than, std::uint32_t most) {
   co_return ledger_.prune(older_than, most);

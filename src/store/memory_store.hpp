@@ -28,8 +28,8 @@ class MemoryStore : public Store {
   Task<Result<domain::RunState>> resolve(std::string id, domain::Resolution how) override;
   Task<Result<>> answer(std::string id) override;
   Task<Result<std::vector<Ready>>> ready(std::uint32_t most) override;
-  Task<Result<std::vector<Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most,
-                                         std::string only = {}) override;
+  Task<Result<std::vector<Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most, std::string only = {},
+                                         std::string waited = {}) override;
   Task<Result<std::vector<Claim>>> owned(NodeNumber node) override;
   Task<Result<std::vector<std::optional<domain::RunState>>>> settle(NodeNumber node,
                                                                     std::vector<Settlement> settlements) override;
@@ -61,7 +61,10 @@ class MemoryStore : public Store {
   Task<Result<Stats>> stats() override;
   Task<Result<Snapshot>> snapshot(std::uint32_t listed, std::uint32_t text_bytes_max) override;
   Task<Result<std::vector<QueueState>>> queues() override;
-  Task<Result<std::vector<Spent>>> spent(WallTime since) override;
+  Task<Result<std::vector<Spent>>> spent(WallTime since, SpentBy by) override;
+  Task<Result<std::vector<EndedRun>>> ended(std::string agent, Duration within, std::uint32_t most) override;
+  Task<Result<Duration>> sample(NodeNumber node, Sample sample) override;
+  Task<Result<Series>> series(SeriesQuery query) override;
   Task<Result<std::uint64_t>> prune(Duration older_than, std::uint32_t most) override;
   Task<Result<std::uint64_t>> prune_if_due(Duration keep, Duration every, std::uint32_t most) override;
   Task<Result<std::vector<AgentEntry>>> agents() override;

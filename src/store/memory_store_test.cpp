@@ -1,6 +1,6 @@
 #include "store/memory_store.hpp"
 
-#include "store/conformance.hpp"
+#include "store/conformance_series.hpp"
 
 #include <algorithm>
 
@@ -25,6 +25,9 @@ INSTANTIATE_TEST_SUITE_P(Memory, StoreTest,
                          testing::Values(WorldMaker{"memory", [] { return std::make_unique<MemoryWorld>(); }}),
                          world_name);
 INSTANTIATE_TEST_SUITE_P(Memory, ClockTest,
+                         testing::Values(WorldMaker{"memory", [] { return std::make_unique<MemoryWorld>(); }}),
+                         world_name);
+INSTANTIATE_TEST_SUITE_P(Memory, SeriesTest,
                          testing::Values(WorldMaker{"memory", [] { return std::make_unique<MemoryWorld>(); }}),
                          world_name);
 INSTANTIATE_TEST_SUITE_P(Memory, SnapshotTest,
@@ -52,7 +55,7 @@ TEST(Ledger, nested_runs_create_a_set_of_limits_once) {
   for (const char* const id : {"baaaaaaaaaaa", "caaaaaaaaaaa", "daaaaaaaaaaa"}) {
     run.id = id;
     ASSERT_TRUE(ledger.enqueue(NewRun(run)));
-    EXPECT_EQ(ledger.claim(node, "both", 1, id)->size(), 1U);
+    EXPECT_EQ(ledger.claim(node, "both", 1, {.only = id})->size(), 1U);
     EXPECT_EQ(rows.sets_with(rows.limit("two")->number)->size(), 2U) << "the agent's, and one more";
   }
 }
@@ -74,7 +77,7 @@ TEST(MemoryRows, a_feed_continues_after_deleted_events_and_not_among_them) {
     ASSERT_TRUE(ledger.enqueue(std::move(run)));
   }
   for (const char first : std::string_view("bcdefg")) {
-    const auto claims = ledger.claim(node, "a", 1, id_of(first)).value();
+    const auto claims = ledger.claim(node, "a", 1, {.only = id_of(first)}).value();
     ASSERT_EQ(claims.size(), 1U);
     Settlement settlement;
     settlement.attempt = claims[0].attempt_key();

@@ -183,19 +183,6 @@ Task<Result<std::vector<QueueState>>> PostgresStore::queues() {
   co_return read_queues(rows);
 }
 
-Task<Result<std::vector<Spent>>> PostgresStore::spent(WallTime since) {
-  STINT_CO_TRY(const PostgresRows rows, co_await read(query::spent, Parameters().time(since)));
-  std::vector<Spent> found;
-  for (int row = 0; row < rows.size(); ++row) {
-    found.push_back({.day = rows.text(row, 0),
-                     .agent = rows.text(row, 1),
-                     .runs = rows.number(row, 2),
-                     .tokens = rows.number(row, 3),
-                     .cost_micros = rows.number(row, 4)});
-  }
-  co_return found;
-}
-
 Task<Result<std::vector<std::string>>> PostgresStore::check() {
   STINT_CO_TRY(const PostgresRows rows, co_await read(query::wrong_indexes, {}));
   std::vector<std::string> findings;

@@ -273,17 +273,18 @@ Task<Result<std::vector<Ready>>> PostgresStore::ready(std::uint32_t most) {
                      .runs = static_cast<std::uint32_t>(rows.number(row, 1)),
                      .startable = small(rows.maybe(row, 2)),
                      .rank_ms = rows.number(row, 3),
-                     .takes_turn = rows.flag(row, 4)});
+                     .takes_turn = rows.flag(row, 4),
+                     .blocked_by = rows.text(row, 5)});
   }
   co_return found;
 }
 
 Task<Result<std::vector<Claim>>> PostgresStore::claim(NodeNumber node, std::string agent, std::uint32_t most,
-                                                      std::string only) {
+                                                      std::string only, std::string waited) {
   const std::int64_t round = claims_[node].round;
   ++claims_[node].unanswered;
   Parameters parameters;
-  parameters.number(node).number(round).text(agent).number(std::int64_t{most}).text(only);
+  parameters.number(node).number(round).text(agent).number(std::int64_t{most}).text(only).text(waited);
   expect(parameters);
   auto rows = co_await claiming_.run(query::claim, std::move(parameters), PostgresClient::Repeat::if_not_done,
                                      while_leased(node));

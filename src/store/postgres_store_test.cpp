@@ -1,6 +1,7 @@
 #include "store/postgres_store.hpp"
 
 #include "stint/combinators.hpp"
+#include "store/conformance_series.hpp"
 #include "store/postgres_migrate.hpp"
 #include "store/postgres_world.hpp"
 #include "store_sql_postgres_test.hpp"
@@ -29,6 +30,7 @@ std::vector<WorldMaker> pooled_makers() {
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreTest, testing::ValuesIn(makers()), world_name);
 INSTANTIATE_TEST_SUITE_P(Postgres, ClockTest, testing::ValuesIn(makers()), world_name);
+INSTANTIATE_TEST_SUITE_P(Postgres, SeriesTest, testing::ValuesIn(makers()), world_name);
 INSTANTIATE_TEST_SUITE_P(Postgres, SnapshotTest, testing::ValuesIn(makers()), world_name);
 INSTANTIATE_TEST_SUITE_P(PostgresPooled, StoreTest, testing::ValuesIn(pooled_makers()), world_name);
 

@@ -5,6 +5,7 @@
 
 #include "domain/limit_rule.hpp"
 #include "domain/numbers.hpp"
+#include "store/series.hpp"
 #include "store/store.hpp"
 #include "store/store_clock.hpp"
 
@@ -172,12 +173,9 @@ enum class Listed : std::uint8_t {
   failures,  ///< failed or expired; the last first
 };
 
-class Rows {
+class Rows : public SeriesRows {
  public:
-  Rows() = default;
-  virtual ~Rows() = default;
-  Rows(const Rows&) = delete;
-  Rows& operator=(const Rows&) = delete;
+  using SeriesRows::put;
 
   virtual Result<std::optional<AgentRow>> agent(std::string_view name) = 0;
   virtual Result<std::optional<AgentRow>> agent(AgentNumber number) = 0;
@@ -242,7 +240,7 @@ class Rows {
   virtual Result<std::string> input(RunNumber run) = 0;
   virtual Result<> put_result(RunNumber run, std::string result) = 0;
   virtual Result<> add_event(EventRow&& event) = 0;
-  /// What the day's sum grows by, with the attempts that were settled.
+  /// What the sums of the hour and its day grow by, with the attempts that were settled.
   virtual Result<> add_day_use(AgentNumber agent, WallTime now, const Use& more) = 0;
   virtual Result<Use> used_on(WallTime day) = 0;
   virtual Result<> add_output(RunNumber run, std::string_view text) = 0;

@@ -269,30 +269,6 @@ Result<std::vector<QueueState>> SqliteRows::queues() {
   return found;
 }
 
-Result<Use> SqliteRows::used_on(WallTime day) {
-  Query query(database_, query::used_on);
-  query.bind(1, day_of(day));
-  Use sum;
-  if (query.next()) sum = {.tokens = query.number(0), .cost_micros = query.number(1)};
-  STINT_CHECK(query.end());
-  return sum;
-}
-
-Result<std::vector<Spent>> SqliteRows::spent(WallTime since) {
-  Query query(database_, query::spent);
-  query.bind(1, day_of(since));
-  std::vector<Spent> found;
-  while (query.next()) {
-    found.push_back({.day = query.text(0),
-                     .agent = query.text(1),
-                     .runs = query.number(2),
-                     .tokens = query.number(3),
-                     .cost_micros = query.number(4)});
-  }
-  STINT_CHECK(query.end());
-  return found;
-}
-
 Result<std::vector<std::pair<RunRow, RunRecord>>> SqliteRows::dump(RunNumber after, std::uint32_t most) {
   Query query(database_, query::dump);
   query.bind(1, after).bind(2, std::int64_t{most});

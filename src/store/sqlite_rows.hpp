@@ -91,6 +91,19 @@ class SqliteRows final : public Rows {
   Result<> forget(BatchNumber batch) override;
   Result<std::optional<WallTime>> pruned_at() override;
   Result<> put_pruned_at(WallTime at) override;
+  Result<std::optional<SeriesHead>> series_head() override;
+  Result<> put(const SeriesHead& head) override;
+  Result<std::optional<SeriesPoint>> point(std::chrono::seconds step, WallTime at) override;
+  Result<> put(std::chrono::seconds step, const SeriesPoint& point) override;
+  Result<> forget_points(std::chrono::seconds step, WallTime until) override;
+  Result<std::vector<SeriesPoint>> points(std::chrono::seconds step, WallTime after) override;
+  Result<> put_pool(NodeNumber node, WallTime at, const Sample& sample) override;
+  Result<Sample> pools(WallTime from) override;
+  Result<SeriesCounts> count_events(std::int64_t& after, WallTime from) override;
+  Result<Use> used_since(WallTime hour) override;
+  Result<std::vector<Event>> fleet_events(WallTime from, std::size_t most) override;
+  Result<std::vector<EndedRun>> ended(AgentNumber agent, WallTime from, std::size_t most) override;
+  Result<> merge_hours(WallTime before) override;
 
   Result<Tally> tally() override;
   Result<LastEnds> last_ends(WallTime since, std::size_t most) override;
@@ -110,7 +123,7 @@ class SqliteRows final : public Rows {
   Result<std::vector<std::string>> messages(const std::string& id, std::uint32_t from, std::size_t bytes_max);
   Result<std::optional<std::int64_t>> place(const std::string& id, std::int64_t most);
   Result<Stats> stats();
-  Result<std::vector<Spent>> spent(WallTime since);
+  Result<std::vector<Spent>> spent(WallTime since, SpentBy by);
   /// The record contains events and output; the row contains the rest.
   Result<std::vector<std::pair<RunRow, RunRecord>>> dump(RunNumber after, std::uint32_t most);
   Result<std::vector<std::string>> check();
@@ -170,8 +183,8 @@ class SqliteRows final : public Rows {
 
   Database& database_;
   std::string leases_;
-  std::vector<EventRow> events_;                                          // buffered, to be written together
-  std::map<std::pair<std::chrono::sys_days, AgentNumber>, Spent> spent_;  // by day and agent; buffered as well
+  std::vector<EventRow> events_;                                 // buffered, to be written together
+  std::map<std::pair<std::int64_t, AgentNumber>, Spent> spent_;  // by hour and agent; buffered as well
   /// As read in this transaction: a batch of settlements reads them often.
   std::map<AgentNumber, AgentRow> agents_;
   std::set<SetNumber> steady_;                           // sets without a ramping limit, in this transaction

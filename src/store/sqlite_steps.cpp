@@ -34,7 +34,7 @@ Result<> SqliteRows::write_events(std::size_t from, std::size_t count) {
 }
 
 Result<> SqliteRows::add_day_use(AgentNumber agent, WallTime now, const Use& more) {
-  Spent& spent = spent_[{std::chrono::floor<std::chrono::days>(now), agent}];
+  Spent& spent = spent_[{hour_of(now), agent}];
   spent.runs += more.attempts;
   spent.tokens += more.tokens;
   spent.cost_micros += more.cost_micros;
@@ -44,11 +44,7 @@ Result<> SqliteRows::add_day_use(AgentNumber agent, WallTime now, const Use& mor
 Result<> SqliteRows::write_spent() {
   for (const auto& [key, spent] : spent_) {
     Query query(database_, query::add_spent);
-    query.bind(1, day_of(key.first))
-        .bind(2, key.second)
-        .bind(3, spent.runs)
-        .bind(4, spent.tokens)
-        .bind(5, spent.cost_micros);
+    query.bind(1, key.first).bind(2, key.second).bind(3, spent.runs).bind(4, spent.tokens).bind(5, spent.cost_micros);
     STINT_CHECK(query.run());
   }
   spent_.clear();

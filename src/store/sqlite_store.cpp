@@ -208,10 +208,9 @@ Task<Result<std::vector<Ready>>> SqliteStore::ready(std::uint32_t most) {
 }
 
 Task<Result<std::vector<Claim>>> SqliteStore::claim(NodeNumber node, std::string agent, std::uint32_t most,
-                                                    std::string only) {
-  return write([node, agent = std::move(agent), most, only = std::move(only)](Ledger& ledger) {
-    return ledger.claim(node, agent, most, only);
-  });
+                                                    std::string only, std::string waited) {
+  return write([node, agent = std::move(agent), most, only = std::move(only), waited = std::move(waited)](
+                   Ledger& ledger) { return ledger.claim(node, agent, most, {.only = only, .waited = waited}); });
 }
 
 Task<Result<std::vector<Claim>>> SqliteStore::owned(NodeNumber node) {
@@ -428,8 +427,21 @@ Task<Result<std::vector<QueueState>>> SqliteStore::queues() {
   return read([](Reader& reader) { return reader.rows.queues(); });
 }
 
-Task<Result<std::vector<Spent>>> SqliteStore::spent(WallTime since) {
-  return read([since](Reader& reader) { return reader.rows.spent(since); });
+Task<Result<std::vector<Spent>>> SqliteStore::spent(WallTime since, SpentBy by) {
+  return read([since, by](Reader& reader) { return reader.rows.spent(since, by); });
+}
+
+Task<Result<std::vector<EndedRun>>> SqliteStore::ended(std::string agent, Duration within, std::uint32_t most) {
+  return read(
+      [agent = std::move(agent), within, most](Reader& reader) { return reader.ledger.ended(agent, within, most); });
+}
+
+Task<Result<Duration>> SqliteStore::sample(NodeNumber node, Sample sample) {
+  return write([node, sample](Ledger& ledger) { return ledger.sample(node, sample); });
+}
+
+Task<Result<Series>> SqliteStore::series(SeriesQuery query) {
+  return read([query](Reader& reader) { return reader.ledger.series(query); });
 }
 
 Task<Result<std::uint64_t>> SqliteStore::prune(Duration older_than, std::uint32_t most) {

@@ -3,7 +3,7 @@
 #include "os/file_time.hpp"
 #include "os/slot_file.hpp"
 #include "os/test_folder.hpp"
-#include "store/conformance.hpp"
+#include "store/conformance_series.hpp"
 #include "store/sqlite_opened.hpp"
 
 #include <csignal>
@@ -37,6 +37,9 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, StoreTest,
                          testing::Values(WorldMaker{"sqlite", [] { return std::make_unique<SqliteWorld>(); }}),
                          world_name);
 INSTANTIATE_TEST_SUITE_P(Sqlite, ClockTest,
+                         testing::Values(WorldMaker{"sqlite", [] { return std::make_unique<SqliteWorld>(); }}),
+                         world_name);
+INSTANTIATE_TEST_SUITE_P(Sqlite, SeriesTest,
                          testing::Values(WorldMaker{"sqlite", [] { return std::make_unique<SqliteWorld>(); }}),
                          world_name);
 INSTANTIATE_TEST_SUITE_P(Sqlite, SnapshotTest,

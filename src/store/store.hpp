@@ -193,6 +193,7 @@ struct Ready {
   /// No run of it may start because its weight does not fit into a shared limit. A claim then takes or keeps the turn
   /// of that limit. Without that claim, lighter runs would be served before it forever.
   bool takes_turn = false;
+  std::string blocked_by{};  ///< the limit that admits the fewest runs, if none may start; empty: some may
 };
 inline constexpr std::uint32_t kReadyMax =
     1000;  // 25 ms with 200 agents that have so many runs; 2 to 4 ms with 10 agents
@@ -265,14 +266,21 @@ struct QueueState {
   std::string agent;
   std::uint64_t queued = 0, queued_max = 0;
 };
-/// The use of an agent's attempts on one day, by the rule of FamilyUse: the parts of that day's sum. A difference
-/// between a report and its settlement counts on the day of the settlement.
+/// The use of an agent's attempts on one day or in one hour, by the rule of FamilyUse: the parts of that day's sum. A
+/// difference between a report and its settlement counts at the time of the settlement.
 struct Spent {
-  std::string day;  ///< in UTC, by the store's clock: 2026-11-15
+  std::string day;         ///< in UTC, by the store's wall clock: 2026-11-15
+  std::uint32_t hour = 0;  ///< of the day, in sums by hour
   std::string agent;
-  std::int64_t runs = 0;  ///< attempts that were settled on that day
+  std::int64_t runs = 0;  ///< attempts that were settled in that time
   std::int64_t tokens = 0, cost_micros = 0;
 };
+// series.hpp
+enum class SpentBy : std::uint8_t;
+struct EndedRun;
+struct Sample;
+struct Series;
+struct SeriesQuery;
 /// The schema version of the store.
 struct Schema {
   std::int64_t found = 0;  ///< when it was opened; 0: there were no tables
@@ -362,9 +370,9 @@ class Store {
   virtual Task<Result<std::vector<Ready>>> ready(std::uint32_t most = kReadyMax) = 0;
   /// `only`: the id of the one wanted run; empty: the first. A run claimed by id neither waits for limits that its
   /// running ancestors hold nor counts there, because they may be waiting for it. Pauses of these limits still delay
-  /// it.
+  /// it. `waited`: JSON of what the runs of the agent waited for, kept as the data of each claim's event; may be empty.
   virtual Task<Result<std::vector<Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most,
-                                                 std::string only = {}) = 0;
+                                                 std::string only = {}, std::string waited = {}) = 0;
   virtual Task<Result<std::vector<Claim>>> owned(NodeNumber node) = 0;
   /// The new state of each run, in order; none: stale, the settlement was rejected.
   virtual Task<Result<std::vector<std::optional<domain::RunState>>>> settle(NodeNumber node,
@@ -434,8 +442,16 @@ class Store {
   /// The whole fleet in one transaction: snapshot.hpp. `listed` as in limits(); texts of runs as in Filter.
   virtual Task<Result<Snapshot>> snapshot(std::uint32_t listed, std::uint32_t text_bytes_max) = 0;
   virtual Task<Result<std::vector<QueueState>>> queues() = 0;  ///< of all agents, by name
-  /// From the day of `since` on, by day and agent. Survives prune(); not transferred to another store.
-  virtual Task<Result<std::vector<Spent>>> spent(WallTime since) = 0;
+  /// From the day or hour of `since` on, by that and agent. Survives prune(), which merges old hours into their days;
+  /// not transferred to another store.
+  virtual Task<Result<std::vector<Spent>>> spent(WallTime since, SpentBy by = {}) = 0;
+  /// The runs of the agent that finished within this time; the last first, at most `most`.
+  virtual Task<Result<std::vector<EndedRun>>> ended(std::string agent, Duration within, std::uint32_t most) = 0;
+
+  // Time series: series.hpp.
+  /// Adds what a node observes to the present step. Returns how long that step still takes: call it again then.
+  virtual Task<Result<Duration>> sample(NodeNumber node, Sample sample) = 0;
+  virtual Task<Result<Series>> series(SeriesQuery query) = 0;
 
   /// Deletes runs that ended longer ago than `older_than`, with their events and output, and events of the fleet and
   /// ended batches that are as old. Returns how many runs.

@@ -1,6 +1,7 @@
 #include "wire/agents.hpp"
 
 #include "agent/arguments.hpp"
+#include "wire/agent_values.hpp"
 #include "wire/json.hpp"
 
 #include <boost/json.hpp>
@@ -37,20 +38,6 @@ json::value word(const std::optional<Enum>& value) {
   return json::value(json::string(to_string(*value)));
 }
 
-json::array problems_value(std::span<const agent::Problem> problems) {
-  json::array out;
-  for (const agent::Problem& problem : problems) {
-    json::object object{{"severity", to_string(problem.severity)}, {"file", text(problem.file)}};
-    if (problem.line > 0) object["line"] = problem.line;
-    if (problem.column > 0) object["column"] = problem.column;
-    if (!problem.field.empty()) object["field"] = text(problem.field);
-    object["message"] = text(problem.message);
-    if (!problem.suggestion.empty()) object["suggestion"] = text(problem.suggestion);
-    out.push_back(std::move(object));
-  }
-  return out;
-}
-
 json::array arguments_value(const domain::Agent& agent) {
   json::array out;
   for (const domain::ArgumentSpec& spec : agent.args) {
@@ -70,6 +57,22 @@ json::array tools_value(const domain::Agent& agent) {
                    {"class", to_string(tool.tool_class)},
                    {"command", texts(tool.command)},
                    {"timeout_ms", maybe_ms(tool.timeout)}});
+  }
+  return out;
+}
+
+}  // namespace
+
+json::array problems_value(std::span<const agent::Problem> problems) {
+  json::array out;
+  for (const agent::Problem& problem : problems) {
+    json::object object{{"severity", to_string(problem.severity)}, {"file", text(problem.file)}};
+    if (problem.line > 0) object["line"] = problem.line;
+    if (problem.column > 0) object["column"] = problem.column;
+    if (!problem.field.empty()) object["field"] = text(problem.field);
+    object["message"] = text(problem.message);
+    if (!problem.suggestion.empty()) object["suggestion"] = text(problem.suggestion);
+    out.push_back(std::move(object));
   }
   return out;
 }
@@ -112,8 +115,6 @@ json::object agent_value(const domain::Agent& agent) {
           {"priority", agent.priority},
           {"title", text(agent.title.text)}};
 }
-
-}  // namespace
 
 std::string agents_to_json(std::span<const domain::Agent> agents, std::span<const agent::Problem> problems) {
   json::array list;

@@ -1,7 +1,9 @@
 #include "wire/fleet.hpp"
 
+#include "wire/agent_values.hpp"
 #include "wire/reason.hpp"
 #include "wire/time_text.hpp"
+#include "wire/timeline_value.hpp"
 #include "wire/values.hpp"
 
 #include <algorithm>
@@ -58,6 +60,12 @@ json::object whole_run_value(const engine::RunView& view) {
   object["streams_closed"] = memo.streams_closed;
   object["ending_ms"] = to_ms(memo.ending);
   return object;
+}
+
+json::array texts_value(const std::vector<std::string>& texts) {
+  json::array array;
+  for (const std::string& each : texts) array.push_back(text_value(each));
+  return array;
 }
 
 json::object event_value(const store::Event& event) {
@@ -197,8 +205,10 @@ json::object health_value(const engine::FleetHealth& health) {
 
 std::string to_json(const engine::RunView& run) { return json::serialize(whole_run_value(run)); }
 
-std::string to_json(const engine::RunView& run, const std::vector<store::Event>& events) {
+std::string to_json(const engine::RunView& run, const engine::Timeline& timeline,
+                    const std::vector<store::Event>& events) {
   json::object object = whole_run_value(run);
+  object["timeline"] = timeline_value(timeline);
   json::array array;
   for (const store::Event& event : events) array.push_back(event_value(event));
   object["events"] = std::move(array);
@@ -229,8 +239,6 @@ std::string to_json(const engine::WhyView& why) {
 }
 
 std::string to_json(const engine::Receipt& receipt) {
-  json::array reached;
-  for (const std::string& each : receipt.reached) reached.push_back(text_value(each));
   const domain::RunMemo& memo = receipt.run.memo;
   return json::serialize(json::object{{"id", text_value(receipt.run.run.id)},
                                       {"state", to_string(receipt.run.run.state)},
@@ -238,7 +246,9 @@ std::string to_json(const engine::Receipt& receipt) {
                                       {"streams_closed", memo.streams_closed},
                                       {"ending_ms", to_ms(memo.ending)},
                                       {"took_ms", to_ms(receipt.time)},
-                                      {"reached", std::move(reached)}});
+                                      {"permits_returned", texts_value(receipt.permits_returned)},
+                                      {"permits_held", texts_value(receipt.permits_held)},
+                                      {"reached", texts_value(receipt.reached)}});
 }
 
 std::string to_json(const engine::Submitted& submitted, RunState state) {
@@ -253,7 +263,7 @@ std::string accepted_to_json(const engine::Submitted& submitted, std::string_vie
                                       {"detail", text_value(detail)}});
 }
 
-std::string to_json(const std::vector<engine::AgentView>& agents) {
+std::string to_json(const std::vector<engine::AgentView>& agents, std::span<const agent::Problem> problems) {
   json::array array;
   for (const engine::AgentView& agent : agents) {
     json::array limits;
@@ -269,7 +279,7 @@ std::string to_json(const std::vector<engine::AgentView>& agents) {
     if (!agent.refused.empty()) object["refused"] = text_value(agent.refused);
     array.push_back(std::move(object));
   }
-  return json::serialize(json::object{{"agents", std::move(array)}});
+  return json::serialize(json::object{{"agents", std::move(array)}, {"problems", problems_value(problems)}});
 }
 
 std::string to_json(const std::vector<engine::LimitView>& limits) {

@@ -2,10 +2,12 @@
 /// and what a command reads from a daemon. Times are milliseconds since 1970, and named `…_at`; durations are `…_ms`.
 #pragma once
 
+#include "agent/problem.hpp"
 #include "engine/output_slice.hpp"
 #include "engine/search.hpp"
 #include "engine/views.hpp"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +25,8 @@ namespace stint::wire {
 [[nodiscard]] std::string to_json(const engine::Submitted& submitted, domain::RunState state);
 /// For a run that was accepted and not waited for, with the reason.
 [[nodiscard]] std::string accepted_to_json(const engine::Submitted& submitted, std::string_view detail);
-[[nodiscard]] std::string to_json(const std::vector<engine::AgentView>& agents);
+[[nodiscard]] std::string to_json(const std::vector<engine::AgentView>& agents,
+                                  std::span<const agent::Problem> problems = {});
 [[nodiscard]] std::string to_json(const std::vector<engine::LimitView>& limits);
 [[nodiscard]] std::string to_json(const engine::FleetHealth& health);
 [[nodiscard]] std::string to_json(const engine::FleetStatus& status);
@@ -43,8 +46,9 @@ namespace stint::wire {
 
 /// An object of names and values: one line of a file of submissions.
 [[nodiscard]] Result<domain::ArgumentValues> read_arguments(std::string_view text);
-/// A run with all its events.
-[[nodiscard]] std::string to_json(const engine::RunView& run, const std::vector<store::Event>& events);
+/// A run with its timeline and all its events.
+[[nodiscard]] std::string to_json(const engine::RunView& run, const engine::Timeline& timeline,
+                                  const std::vector<store::Event>& events);
 
 /// `POST /v1/runs`. `invalid` names the field. Arguments are `args`, by name, or `words`, as on a command line.
 struct SubmitRequest {

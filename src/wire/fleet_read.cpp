@@ -358,6 +358,8 @@ Result<engine::Receipt> read_receipt(std::string_view text) {
   memo.processes_ended = count_at<std::uint32_t>(object, "processes_ended");
   memo.streams_closed = count_at<std::uint32_t>(object, "streams_closed");
   memo.ending = std::chrono::milliseconds(number_at(object, "ending_ms"));
+  receipt.permits_returned = texts_at(object, "permits_returned");
+  receipt.permits_held = texts_at(object, "permits_held");
   receipt.time = std::chrono::milliseconds(number_at(object, "took_ms"));
   receipt.reached = texts_at(object, "reached");
   return receipt;

@@ -7,6 +7,12 @@
 namespace stint::wire {
 namespace {
 
+/// Of a stored length: an imported file may hold any number.
+Duration stored_length(const json::object& object, std::string_view name) {
+  constexpr std::chrono::milliseconds kMost = std::chrono::years(10);
+  return std::clamp(std::chrono::milliseconds(number_at(object, name)), std::chrono::milliseconds::zero(), kMost);
+}
+
 struct InputText {
   std::string_view name;
   std::string domain::RunInput::* value;
@@ -114,22 +120,57 @@ std::string RunCodec::write_note(std::string_view text) const {
   return json::serialize(json::object{{"text", text_value(text)}});
 }
 
+std::string RunCodec::write_note_at(std::string_view text, std::uint64_t output_at) const {
+  return json::serialize(json::object{{"text", text_value(text)}, {"output_at", output_at}});
+}
+
+std::optional<std::uint64_t> RunCodec::read_output_at(std::string_view data) const {
+  const auto object = parse_object(data);
+  const auto at = object ? maybe_number_at(*object, "output_at") : std::nullopt;
+  return at && *at >= 0 ? std::optional(static_cast<std::uint64_t>(*at)) : std::nullopt;
+}
+
 std::string RunCodec::write_span(const domain::Span& span) const {
   json::object object{{"kind", to_string(span.kind)}, {"name", text_value(span.name)}, {"ms", to_ms(span.length)}};
   if (span.usage != Usage()) object["usage"] = usage_value(span.usage);
+  add_text(object, "text", span.text);
+  if (span.output_at) object["output_at"] = *span.output_at;
   return json::serialize(object);
 }
 
-std::optional<domain::Span> RunCodec::read_span(std::string_view data) {
+std::optional<domain::Span> RunCodec::read_span(std::string_view data) const {
   const auto object = parse_object(data);
   const auto kind = object ? domain::parse_span_kind(text_at(*object, "kind")) : std::nullopt;
   if (!kind) return std::nullopt;
-  domain::Span span{.kind = *kind,
-                    .name = text_at(*object, "name"),
-                    .length = std::chrono::milliseconds(number_at(*object, "ms")),
-                    .usage = {}};
+  domain::Span span{
+      .kind = *kind, .name = text_at(*object, "name"), .length = stored_length(*object, "ms"), .usage = {}};
   if (const json::value* const usage = object->if_contains("usage")) span.usage = read_usage(*usage);
+  span.text = text_at(*object, "text");
+  span.output_at = read_output_at(data);
   return span;
+}
+
+std::string RunCodec::write_waits(const std::vector<domain::LimitWait>& waits) const {
+  json::array list;
+  for (const domain::LimitWait& each : waits) {
+    list.push_back(
+        json::object{{"limit", text_value(each.limit)}, {"ago_ms", to_ms(each.ago)}, {"ms", to_ms(each.length)}});
+  }
+  return json::serialize(json::object{{"waits", std::move(list)}});
+}
+
+std::vector<domain::LimitWait> RunCodec::read_waits(std::string_view data) const {
+  std::vector<domain::LimitWait> waits;
+  const auto object = parse_object(data);
+  const json::value* const list = object ? object->if_contains("waits") : nullptr;
+  if (list == nullptr || !list->is_array()) return waits;
+  for (const json::value& each : list->get_array()) {
+    if (!each.is_object()) continue;
+    const json::object& wait = each.get_object();
+    waits.push_back(
+        {.limit = text_at(wait, "limit"), .ago = stored_length(wait, "ago_ms"), .length = stored_length(wait, "ms")});
+  }
+  return waits;
 }
 
 std::string RunCodec::read_note(std::string_view data) const {

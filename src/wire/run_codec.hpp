@@ -13,9 +13,12 @@ class RunCodec final : public pool::RunCodec {
   [[nodiscard]] Result<domain::RunMemo> read_memo(std::string_view text) const override;
   [[nodiscard]] std::string write_note(std::string_view text) const override;
   [[nodiscard]] std::string read_note(std::string_view data) const override;
+  [[nodiscard]] std::string write_note_at(std::string_view text, std::uint64_t output_at) const override;
+  [[nodiscard]] std::optional<std::uint64_t> read_output_at(std::string_view data) const override;
   [[nodiscard]] std::string write_span(const domain::Span& span) const override;
-  /// Reads what write_span wrote; none if the data is something else.
-  [[nodiscard]] static std::optional<domain::Span> read_span(std::string_view data);
+  [[nodiscard]] std::optional<domain::Span> read_span(std::string_view data) const override;
+  [[nodiscard]] std::string write_waits(const std::vector<domain::LimitWait>& waits) const override;
+  [[nodiscard]] std::vector<domain::LimitWait> read_waits(std::string_view data) const override;
 };
 
 }  // namespace stint::wire

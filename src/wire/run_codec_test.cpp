@@ -43,20 +43,46 @@ TEST(RunCodec, an_invalid_budget_is_refused) {
   EXPECT_FALSE(run_codec.read_input(R"({"args":{},"budgets_above":["x"]})"));
 }
 
+TEST(RunCodec, waits_survive_a_round_trip) {
+  const RunCodec run_codec;
+  const std::vector<domain::LimitWait> waits = {{"model:\"opus\"", std::chrono::seconds(9), std::chrono::seconds(4)},
+                                                {"gpu", std::chrono::milliseconds(5), std::chrono::milliseconds(5)}};
+  EXPECT_EQ(run_codec.read_waits(run_codec.write_waits(waits)), waits);
+  EXPECT_TRUE(run_codec.read_waits("").empty());
+  EXPECT_TRUE(run_codec.read_waits(R"({"waits":7})").empty());
+  const auto hostile = run_codec.read_waits(R"({"waits":[1,{"limit":"a","ago_ms":9223372036854775807,"ms":-5}]})");
+  ASSERT_EQ(hostile.size(), 1U);
+  EXPECT_EQ(hostile[0].length, Duration::zero());
+  EXPECT_GT(hostile[0].ago, std::chrono::hours(1));
+}
+
+TEST(RunCodec, a_note_has_its_place_in_the_output) {
+  const RunCodec run_codec;
+  const std::string data = run_codec.write_note_at("Bash ls", 1234);
+  EXPECT_EQ(run_codec.read_note(data), "Bash ls");
+  EXPECT_EQ(run_codec.read_output_at(data), 1234U);
+  EXPECT_EQ(run_codec.read_output_at(run_codec.write_note("Bash ls")), std::nullopt);
+  EXPECT_EQ(run_codec.read_output_at(R"({"output_at":-1})"), std::nullopt);
+}
+
 TEST(RunCodec, a_span_survives_a_round_trip) {
   const RunCodec run_codec;
   for (const domain::SpanKind kind : domain::kSpanKinds) {
     domain::Span span{.kind = kind, .name = "a \"b\"", .length = std::chrono::milliseconds(1234), .usage = {}};
     if (kind == domain::SpanKind::model_call) span.usage = {.fresh_in = 7, .out = 3};
-    const auto read = RunCodec::read_span(run_codec.write_span(span));
+    span.text = kind == domain::SpanKind::tool ? "ok" : "";
+    if (kind == domain::SpanKind::tool) span.output_at = 77;
+    const auto read = run_codec.read_span(run_codec.write_span(span));
     ASSERT_TRUE(read) << to_string(kind);
     EXPECT_EQ(read->kind, span.kind);
     EXPECT_EQ(read->name, span.name);
     EXPECT_EQ(read->length, span.length);
     EXPECT_EQ(read->usage, span.usage);
+    EXPECT_EQ(read->text, span.text);
+    EXPECT_EQ(read->output_at, span.output_at);
   }
-  EXPECT_FALSE(RunCodec::read_span(run_codec.write_note("tool")));
-  EXPECT_FALSE(RunCodec::read_span("garbled"));
+  EXPECT_FALSE(run_codec.read_span(run_codec.write_note("tool")));
+  EXPECT_FALSE(run_codec.read_span("garbled"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ import unittest
 import browser_support
 import chromium
 import daemon_support
+import scripted_server
 
 SAID_SECONDS_MAX = 3.0
 
@@ -44,6 +45,17 @@ class Restart(browser_support.Case):
         self.assertLess(self.said_after(page, lambda: d.process.send_signal(signal.SIGSTOP)), SAID_SECONDS_MAX)
         d.process.send_signal(signal.SIGCONT)
         page.wait("document.querySelector('.connection.live')", 15)
+
+    def test_a_daemon_that_freezes_before_the_feed_is_open_is_said_too(self):
+        server = scripted_server.Server()
+        self.addCleanup(server.close)
+        server.hanging.add("/v1/events")
+        page = self.browser.open(f"{server.url}/#/")
+        page.wait("document.querySelector('.connection.live')")
+
+        def freeze():
+            server.frozen = True
+        self.assertLess(self.said_after(page, freeze), SAID_SECONDS_MAX)
 
     def test_the_events_of_a_run_are_whole_after_a_restart(self):
         d = self.serve()

@@ -42,9 +42,9 @@ class Rows(browser_support.Case):
         bottom = "(box = document.querySelector('.output'), box.scrollHeight > box.clientHeight && box.scrollHeight - box.scrollTop - box.clientHeight < 30)"
         page.wait(f"document.querySelector('.output') && {bottom}")
         page.evaluate("box.scrollTop = 5")
-        page.wait("document.querySelector('.output-place .pill')")
+        page.wait("/^[0-9]+ new ↓$/.test(document.querySelector('.output-place .pill')?.innerText)")
         self.assertEqual(page.evaluate("box.scrollTop"), 5)
-        page.click("button", "New output ↓")
+        page.evaluate("document.querySelector('.output-place .pill').click()")
         page.wait(f"!document.querySelector('.output-place .pill') && {bottom}")
         lines = page.evaluate("box.innerText").split("\n")
         numbers = [int(line.split()[1]) for line in lines if line.startswith("line ")]

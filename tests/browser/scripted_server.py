@@ -27,11 +27,12 @@ def run(state, **more):
 
 
 class Server:
-    """`answers`: a path without its query → (status, JSON)."""
+    """`answers`: a path without its query → (status, JSON). A path in `hanging` gets no answer; while `frozen` none does."""
 
     def __init__(self):
+        self.hanging, self.frozen, self.over = set(), False, threading.Event()
         self.answers = {"/v1/fleet": (200, fleet()), "/v1/runs": (200, {"runs": [], "next": None}),
-                        "/v1/agents": (200, {"agents": []})}
+                        "/v1/agents": (200, {"agents": [], "problems": []})}
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
@@ -43,18 +44,22 @@ class Server:
         self.answers[f"/v1/runs/{RUN}/events"] = (200, {"events": [], "next": "0"})
 
     def close(self):
+        self.over.set()
         self.server.shutdown()
         self.server.server_close()
         self.thread.join(5)
 
     def handler(self):
-        answers = self.answers
+        script, answers = self, self.answers
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):  # noqa: N802  the name that the library calls
                 path = self.path.partition("?")[0]
+                if script.frozen or path in script.hanging:
+                    script.over.wait(60)
+                    return None
                 file = DIST / ("index.html" if path == "/" else path.removeprefix("/assets/"))
                 if path == "/" or path.startswith("/assets/"):
                     return self.send(200, TYPES[file.suffix], file.read_bytes())

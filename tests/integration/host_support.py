@@ -37,14 +37,14 @@ def alive(pid):
         return False
 
 
-def marked(b):
-    """Living processes that carry the mark of a run and belong to this home."""
+def marked(b, run=""):
+    """Living processes that carry the mark of a run, or of this one, and belong to this home."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             environment = read(f"/proc/{pid}/environ", "rb").split(b"\0")
             ours = f"XDG_STATE_HOME={b.home}".encode() in environment
-            if ours and any(e.startswith(b"STINT_RUN=") for e in environment) and alive(pid):
+            if ours and any(e.startswith(f"STINT_RUN={run}".encode()) for e in environment) and alive(pid):
                 found.append(int(pid))
     return found
 

@@ -40,6 +40,22 @@ class SimRunCodec final : public pool::RunCodec {
   }
   [[nodiscard]] std::string write_note(std::string_view text) const override { return std::string(text); }
   [[nodiscard]] std::string write_span(const domain::Span& span) const override { return span.name; }
+  [[nodiscard]] std::string write_waits(const std::vector<domain::LimitWait>& waits) const override {
+    std::ostringstream out;
+    for (const domain::LimitWait& each : waits) {
+      out << each.limit << " " << each.ago.count() << " " << each.length.count() << " ";
+    }
+    return out.str();
+  }
+  [[nodiscard]] std::vector<domain::LimitWait> read_waits(std::string_view data) const override {
+    std::vector<domain::LimitWait> waits;
+    std::istringstream in{std::string(data)};
+    std::string limit;
+    for (Duration::rep ago = 0, length = 0; in >> limit >> ago >> length;) {
+      waits.push_back({limit, Duration(ago), Duration(length)});
+    }
+    return waits;
+  }
   [[nodiscard]] std::string read_note(std::string_view data) const override {
     return forgets_ ? std::string() : std::string(data);
   }

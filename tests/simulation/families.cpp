@@ -3,6 +3,7 @@
 #include "actors.hpp"
 #include "domain/run_id.hpp"
 #include "fleet/local_fleet.hpp"
+#include "store/series.hpp"
 #include "world.hpp"
 
 namespace stint::simulation {
@@ -199,7 +200,7 @@ void Families::check_days() {
   store::Filter all;
   all.most = 1'000'000;
   const auto runs = world_.ask(world_.store().list(all));
-  const auto days = world_.ask(world_.store().spent(WallTime()));
+  const auto days = world_.ask(world_.store().spent(WallTime(), store::SpentBy::day));
   std::int64_t by_run = 0, by_day = 0;
   for (const store::Run& run : *runs) by_run += run.tokens;
   for (const store::Spent& day : *days) by_day += day.tokens;

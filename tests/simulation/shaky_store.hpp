@@ -5,6 +5,7 @@
 
 #include "stint/combinators.hpp"
 #include "stint/notification.hpp"
+#include "store/series.hpp"
 #include "store/snapshot.hpp"
 
 #include <algorithm>
@@ -88,8 +89,8 @@ class ShakyStore final : public store::Store {
     co_return ready;
   }
   Task<Result<std::vector<store::Claim>>> claim(NodeNumber node, std::string agent, std::uint32_t most,
-                                                std::string only) override {
-    return pass(behind_.claim(node, std::move(agent), most, std::move(only)), Final::may);
+                                                std::string only, std::string waited) override {
+    return pass(behind_.claim(node, std::move(agent), most, std::move(only), std::move(waited)), Final::may);
   }
   Task<Result<std::vector<store::Claim>>> owned(NodeNumber node) override {
     return pass(behind_.owned(node), Final::may);
@@ -175,7 +176,16 @@ class ShakyStore final : public store::Store {
     for (store::NodeState& each : nodes) each.runs = defects_.hides_runs ? 0 : each.runs;
     co_return nodes;
   }
-  Task<Result<std::vector<store::Spent>>> spent(WallTime since) override { return pass(behind_.spent(since)); }
+  Task<Result<std::vector<store::Spent>>> spent(WallTime since, store::SpentBy by) override {
+    return pass(behind_.spent(since, by));
+  }
+  Task<Result<std::vector<store::EndedRun>>> ended(std::string agent, Duration within, std::uint32_t most) override {
+    return pass(behind_.ended(std::move(agent), within, most));
+  }
+  Task<Result<Duration>> sample(NodeNumber node, store::Sample sample) override {
+    return pass(behind_.sample(node, sample));
+  }
+  Task<Result<store::Series>> series(store::SeriesQuery query) override { return pass(behind_.series(query)); }
   Task<Result<store::Stats>> stats() override { return pass(behind_.stats()); }
   Task<Result<store::Snapshot>> snapshot(std::uint32_t listed, std::uint32_t text_bytes_max) override {
     return pass(behind_.snapshot(listed, text_bytes_max));

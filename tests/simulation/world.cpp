@@ -4,6 +4,7 @@
 #include "domain/run_id.hpp"
 #include "stint/combinators.hpp"
 #include "store/audit.hpp"
+#include "timeline_audit.hpp"
 
 #include <algorithm>
 
@@ -571,7 +572,14 @@ void World::check_end() {
     const auto run = ask(store_.find(id));
     if (!*run) {
       find_fault(id + " is lost");
-    } else if ((*run)->state == RunState::failed && (*run)->error.contains(kStarvedText)) {
+      continue;
+    }
+    if ((*run)->finished_at) {
+      const auto run_codec = make_run_codec(*this);
+      const std::string wrong = audit_timeline(**run, *ask(store_.events(id, 0, 10'000)), *run_codec);
+      if (!wrong.empty()) find_fault(wrong);
+    }
+    if ((*run)->state == RunState::failed && (*run)->error.contains(kStarvedText)) {
       find_fault(id + " failed because a process was out of descriptors");
     }
   }

@@ -9,11 +9,14 @@ export function receiptText(receipt: Receipt): string {
   let text = `${receipt.id}: ${receipt.state === "cancelled" ? "cancelled" : `has ended, ${receipt.state}`}`;
   if (receipt.processes_ended > 0) text += `; ${some(receipt.processes_ended, "process", "processes")} ended in ${lengthText(receipt.ending_ms)}`;
   if (receipt.streams_closed > 0) text += `; ${some(receipt.streams_closed, "stream")} closed`;
+  for (const each of receipt.permits_returned) text += `; permit of ${each} returned`;
+  for (const each of receipt.permits_held) text += `; still holds ${each}`;
   if (receipt.reached.length > 0) text += `; and ${some(receipt.reached.length, "child run")} with it`;
   return `${text} (${lengthText(receipt.took_ms)})`;
 }
 
-export function cancelRun(run: RunSummary, done: () => void = () => {}): void {
+/** `keep`: where the receipt stays when the dialog is closed. */
+export function cancelRun(run: RunSummary, done: () => void = () => {}, keep?: { value: Receipt | null }): void {
   confirm({
     title: "Cancel this run?",
     body: <p><code>{run.id}</code> {run.title || run.agent}. Its processes are ended, and so are its child runs. You get a receipt when all of them are gone.</p>,
@@ -21,6 +24,7 @@ export function cancelRun(run: RunSummary, done: () => void = () => {}): void {
     danger: true,
     run: async () => {
       const receipt = await change<Receipt>("POST", `/v1/runs/${run.id}/cancel`);
+      if (keep) keep.value = receipt;
       done();
       return receiptText(receipt);
     },

@@ -41,7 +41,8 @@ let reading: Promise<void> | null = null;
 let next: Promise<void> | null = null; // the read after `reading`
 let timer = 0;
 let begunAt = 0; // the last read
-let heardAt = 0; // anything from the feed; 0: it is not open
+let heardAt = 0; // anything from the daemon: bytes of the feed, or an answer
+let feeding = false; // the feed is open
 let feed: Feed | null = null;
 
 /** Calls `listener` for every event of the feed until the returned function is called. */
@@ -80,6 +81,7 @@ async function readOnce(): Promise<void> {
   begunAt = Date.now();
   try {
     const value = await get<Fleet>("/v1/fleet", kReadMsMax);
+    heardAt = Date.now();
     batch(() => {
       if (serverDate) setClock(serverDate);
       fleet.value = { kind: "ok", value };
@@ -135,10 +137,11 @@ function openFeed(): void {
     },
     onBytes: () => {
       heardAt = Date.now();
+      feeding = true;
     },
     onOpen: soon,
     onEnd: () => {
-      heardAt = 0;
+      feeding = false;
       if (!document.hidden) void refresh(); // says at once whether the daemon is gone
     },
     onGone: refresh, // events after the cursor were deleted: the next snapshot has another one
@@ -158,16 +161,16 @@ window.setInterval(() => {
   const at = Date.now();
   if (Math.floor(at / 1000) !== Math.floor(now.value / 1000)) now.value = at;
   if (document.hidden || connection.value.kind === "locked") return;
-  const silent = at - Math.max(heardAt, readAt.value);
-  if (connection.value.kind === "live" && heardAt > 0 && silent > kSilenceMs) {
+  if (connection.value.kind === "live" && at - heardAt > kSilenceMs) {
     lose(new Failure(0, "the daemon gives no sign of life"));
     feed?.reconnect();
   }
-  if (!reading && at - begunAt > kReadIdleMs) void refresh();
+  // Without the feed only answers show that the daemon is there.
+  if (!reading && at - begunAt > (feeding ? kReadIdleMs : kReadGapMs)) void refresh();
 }, kLookMs);
 
 document.addEventListener("visibilitychange", () => {
   now.value = Date.now();
-  heardAt = 0;
+  heardAt = Date.now(); // a hidden tab hears nothing
   if (!document.hidden && connection.value.kind !== "locked") void refresh();
 });

@@ -290,4 +290,5 @@ def main():
         bench(folder, values)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,7 @@ import type { Fleet, Limit, Node, Pool, RunSummary, State, WaitGroup, Worker } f
 import { kStates } from "../types.ts";
 import { confirm } from "../parts/confirm.tsx";
 import { Ago, Bar, RunLink, Since } from "../parts/pieces.tsx";
+import { FleetCharts } from "../parts/series.tsx";
 import { Empty, Show, StateBadge, Unknown, stateWords } from "../parts/states.tsx";
 import { Steady } from "../parts/steady.tsx";
 
@@ -283,6 +284,7 @@ export function FleetPage(): JSX.Element {
               <section class="card"><h2>Queue</h2><Queue of={of} /></section>
               <section class="card"><h2>Full limits</h2><FullLimits of={of} /></section>
               <section class="card"><h2>Spend</h2><Spend of={of} /></section>
+              <FleetCharts />
               <section class="card wide"><h2>What each worker carries</h2><Lanes of={of} /></section>
               <section class="card wide"><h2>Last failures</h2><Failures of={of} /></section>
             </div>

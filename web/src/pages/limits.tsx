@@ -56,6 +56,7 @@ function LimitCard({ limit, chosen }: { limit: Limit; chosen: boolean }): JSX.El
       <h2><a href={limitAddress(limit.name)}>{limit.name}</a> <span class="muted">{limit.home}</span></h2>
       <p>
         <b class="num">{limit.held} of {limit.capacity ?? "∞"}</b> held{limit.waiting > 0 && <>, <b class="num">{limit.waiting}</b> waiting</>}
+        {limit.capacity !== null && limit.held > limit.capacity && <span class="bad"> {limit.held - limit.capacity} above the capacity: nothing more starts until they are returned</span>}
         {limit.paused && <span class="bad"> paused{until !== undefined && ` for ${lengthText(until - serverNow())} more`}</span>}
       </p>
       <Garage limit={limit} />

@@ -13,14 +13,16 @@ function label(entry: LimitEntry): string {
   return entry.agent ?? entry.label ?? (entry.pid !== undefined ? `pid ${entry.pid}` : "another tool");
 }
 
-function Space({ holder }: { holder: LimitEntry | null }): JSX.Element {
+/** `above`: the space is beyond the capacity, which was lowered while it was held. */
+function Space({ holder, above }: { holder: LimitEntry | null; above: boolean }): JSX.Element {
   if (!holder) return <li class="space free"><span class="muted">free</span></li>;
   const place = holder.run ? <a class="id" href={`#/run/${holder.run}`}>{holder.run}</a> : <span class="id">{label(holder)}</span>;
   return (
-    <li class={`space taken${holder.swept || holder.unjudged ? " leftover" : ""}`}>
+    <li class={`space taken${holder.swept || holder.unjudged ? " leftover" : ""}${above ? " above" : ""}`}>
       {place}
       {holder.run && <span class="muted">{holder.agent ?? holder.label}</span>}
       <span class="muted">{holder.since_at !== undefined && `for ${ageText(serverNow() - holder.since_at)}`}{holder.weight > 1 && `, ${holder.weight} spaces`}</span>
+      {above && <span class="bad">above the capacity</span>}
     </li>
   );
 }
@@ -39,7 +41,7 @@ export function Garage({ limit }: { limit: Limit }): JSX.Element {
   const isShort = limit.capacity !== null && limit.capacity > kSpacesDrawn;
   return (
     <div class="garage">
-      <ul class="spaces" aria-label={`Spaces of ${limit.name}`}>{spaces.map((holder, at) => <Space key={at} holder={holder} />)}</ul>
+      <ul class="spaces" aria-label={`Spaces of ${limit.name}`}>{spaces.map((holder, at) => <Space key={at} holder={holder} above={limit.capacity !== null && at >= limit.capacity} />)}</ul>
       {isShort && <p class="muted">The first {kSpacesDrawn} spaces are drawn.</p>}
       {limit.capacity === null && <p class="muted">No bound: every request gets its permit.</p>}
       {limit.line.length > 0 && (

@@ -1,92 +1,126 @@
-// Events of a run as a list, and its attempts as lanes. Times are the store's own; nothing is estimated.
+// Where the time of a run went, as the server computed it: one lane for the run, one for each attempt, and the same as a table.
+// A wait that is longer than all the work is drawn as long as the work, with a mark: work must stay visible.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { ageText, lengthText, momentText } from "../format.ts";
-import type { Event, Run } from "../types.ts";
-import { isEnded } from "../types.ts";
+import { ageText, clockText, countText, lengthText, momentText } from "../format.ts";
+import { limitAddress } from "../route.ts";
+import type { Attempt, Segment, SpanKind, Timeline } from "../types.ts";
 import { Empty } from "./states.tsx";
 
-const kWords: Record<string, string> = {
-  enqueued: "submitted", promoted: "now first in its session", woken: "wait over", answered: "answered by a person", limit_resumed: "limit resumed",
-  loaded: "imported from another store", unsafe: "starts work that must not be repeated", safe: "that work is done", cancel_asked: "cancel requested",
-  hand_back: "handed back to the queue", lost: "its process died", retry: "attempt failed", park: "parked", claimed: "attempt begins",
-  resolved_done: "resolved by a person: done", resolved_rerun: "resolved by a person: run again", resolved_discard: "resolved by a person: discarded",
+const kKinds: Record<SpanKind, string> = {
+  queue: "queue", limit: "limit", session: "session", delay: "delay", backoff: "back-off", quota: "quota", person: "person",
+  model_call: "model call", tool: "tool", ending: "ending", working: "working",
 };
-const kShown = 200;
+const kWork: SpanKind[] = ["model_call", "tool", "ending", "working"];
+const kTableMax = 300;
 
-function dataText(data: unknown): string {
-  if (data === undefined || data === null) return "";
-  if (typeof data === "object" && "text" in data && typeof data.text === "string") return data.text;
-  if (typeof data === "object" && "kind" in data && "name" in data) {
-    const span = data as { kind: string; name: string; ms?: number };
-    return `${span.kind} ${span.name}${span.ms === undefined ? "" : `, ${lengthText(span.ms)}`}`;
-  }
-  return typeof data === "string" ? data : JSON.stringify(data);
+const isWork = (kind: SpanKind): boolean => kWork.includes(kind);
+const nameOf = (part: { kind: SpanKind; name?: string }): string => `${kKinds[part.kind]}${part.name ? ` ${part.name}` : ""}`;
+
+interface Scale {
+  /** The place of a moment, in percent. */
+  at: (moment: number) => number;
+  folded: (segment: Segment) => boolean;
 }
 
-export function EventList({ events, begin }: { events: Event[]; begin: number }): JSX.Element {
-  const [all, setAll] = useState(false);
-  const [raw, setRaw] = useState(false);
-  if (events.length === 0) return <Empty title="No events were read." />;
-  const shown = all ? events : events.slice(-kShown);
+function scaleOf(timeline: Timeline): Scale {
+  const most = timeline.working_ms > 0 ? Math.max(timeline.working_ms, 1) : Infinity;
+  const shown = (segment: Segment): number => (isWork(segment.kind) ? segment.ms : Math.min(segment.ms, most));
+  const whole = Math.max(1, timeline.segments.reduce((sum, segment) => sum + shown(segment), 0));
+  return {
+    at: (moment) => {
+      let place = 0;
+      for (const segment of timeline.segments) {
+        if (moment <= segment.at) break;
+        place += shown(segment) * Math.min(1, (moment - segment.at) / Math.max(1, segment.ms));
+      }
+      return (100 * place) / whole;
+    },
+    folded: (segment) => shown(segment) < segment.ms,
+  };
+}
+
+function Piece({ part, begin, end, folded = false }: { part: { kind: SpanKind; name?: string; ms: number }; begin: number; end: number; folded?: boolean }): JSX.Element {
+  const label = `${nameOf(part)}, ${lengthText(part.ms)}${folded ? " (drawn shorter)" : ""}`;
+  return <span class={`piece ${part.kind}${folded ? " folded" : ""}`} title={label} style={{ left: `${begin}%`, width: `${Math.max(0.2, end - begin)}%` }}>{end - begin > 12 && nameOf(part)}</span>;
+}
+
+function Lane({ attempt, until, scale }: { attempt: Attempt; until: number; scale: Scale }): JSX.Element {
+  const end = attempt.ended_at ?? until;
+  const spans = attempt.spans.filter((span) => span.ms > 0);
   return (
-    <>
-      <p class="buttons">
-        {shown.length < events.length && <button type="button" class="quiet" onClick={() => setAll(true)}>Show all {events.length} events</button>}
-        <button type="button" class="quiet" aria-pressed={raw} onClick={() => setRaw(!raw)}>Raw</button>
-      </p>
-      {raw ? <pre class="raw" tabIndex={0}>{shown.map((event) => JSON.stringify(event)).join("\n")}</pre> : (
-        <ol class="events" aria-label="Events">
-          {shown.map((event) => (
-            <li key={event.seq} data-seq={event.seq}>
-              <time class="num" dateTime={new Date(event.at).toISOString()} title={momentText(event.at)}>+{ageText(event.at - begin)}</time>
-              <span><b>{kWords[event.cause] ?? event.cause}</b>{event.hold && <span class="muted"> ({event.hold})</span>}{event.data !== undefined && ` ${dataText(event.data)}`}{event.error && <span class="error">: {event.error}</span>}</span>
-            </li>
-          ))}
-        </ol>
-      )}
-    </>
+    <li>
+      <span class="name">attempt {attempt.attempt}</span>
+      <span class="track">
+        <Piece part={{ kind: "working", ms: end - attempt.begun_at }} begin={scale.at(attempt.begun_at)} end={scale.at(end)} />
+        {spans.map((span, at) => <Piece key={at} part={span} begin={scale.at(span.at)} end={scale.at(span.at + span.ms)} />)}
+      </span>
+      <span class="num">{lengthText(end - attempt.begun_at)}</span>
+    </li>
   );
 }
 
-interface Part {
-  kind: "wait" | "work" | "park" | "doubt";
-  what: string;
-  at: number;
-  end: number;
-}
-
-/** Cuts the life of a run where its state or its hold changed. */
-export function partsOf(events: Event[], run: Run, now: number): Part[] {
-  const parts: Part[] = [];
-  const kinds = { running: "work", parked: "park", in_doubt: "doubt" } as const;
-  for (const event of events) {
-    if (!event.state) continue;
-    const last = parts.at(-1);
-    if (last) last.end = event.at;
-    if (isEnded(event.state)) return parts;
-    const kind = kinds[event.state as keyof typeof kinds] ?? "wait";
-    const what = event.state === "running" ? "attempt" : (event.hold ?? (event.state === "queued" ? "queue" : event.state.replace("_", " ")));
-    if (last && last.kind === kind && last.what === what) continue;
-    parts.push({ kind, what, at: event.at, end: run.finished_at ?? now });
+function Legend({ timeline }: { timeline: Timeline }): JSX.Element {
+  const sums = new Map<string, { kind: SpanKind; name: string; ms: number }>();
+  for (const segment of timeline.segments) {
+    const name = segment.kind === "limit" ? (segment.name ?? "") : "";
+    const key = `${segment.kind} ${name}`;
+    const known = sums.get(key) ?? { kind: segment.kind, name, ms: 0 };
+    known.ms += segment.ms;
+    sums.set(key, known);
   }
-  return parts;
+  return (
+    <ul class="legend" aria-label="Sums">
+      {[...sums.values()].map((sum) => (
+        <li key={`${sum.kind} ${sum.name}`}><span class={`swatch ${sum.kind}`} aria-hidden="true" />{sum.name ? <>limit <a href={limitAddress(sum.name)}>{sum.name}</a></> : kKinds[sum.kind]} <span class="num">{lengthText(sum.ms)}</span></li>
+      ))}
+    </ul>
+  );
 }
 
-export function Timeline({ events, run, now }: { events: Event[]; run: Run; now: number }): JSX.Element {
-  const parts = partsOf(events, run, now);
-  const begin = parts[0]?.at ?? run.created_at;
-  const whole = Math.max(1, (run.finished_at ?? now) - begin);
-  if (parts.length === 0) return <Empty title="The events of this run are not here." />;
+function Table({ timeline }: { timeline: Timeline }): JSX.Element {
+  const shown = timeline.segments.slice(-kTableMax);
   return (
-    <ol class="timeline" aria-label="Waits and attempts, in order">
-      {parts.map((part, at) => (
-        <li key={at} class={part.kind}>
-          <span class="name">{part.what}</span>
-          <span class="track" aria-hidden="true"><span style={{ left: `${(100 * (part.at - begin)) / whole}%`, width: `${Math.max(0.4, (100 * (part.end - part.at)) / whole)}%` }} /></span>
-          <span class="num">{lengthText(part.end - part.at)}</span>
+    <details class="as-table">
+      <summary>As a table</summary>
+      {shown.length < timeline.segments.length && <p class="muted">The first {timeline.segments.length - shown.length} segments are left out; <code>stint show {timeline.id} --json</code> has all.</p>}
+      <div class="scrolls" tabIndex={0} role="region" aria-label="Segments of the timeline">
+        <table>
+          <thead><tr><th scope="col">From</th><th scope="col">What</th><th scope="col">Attempt</th><th scope="col" class="num">Length</th></tr></thead>
+          <tbody>
+            {shown.map((segment, at) => (
+              <tr key={at} data-ms={segment.ms} data-kind={segment.kind}>
+                <td><time dateTime={new Date(segment.at).toISOString()} title={momentText(segment.at)}>{clockText(segment.at)}, +{ageText(segment.at - timeline.begun_at)}</time></td>
+                <td>{isWork(segment.kind) ? "" : "waits: "}{nameOf(segment)}</td><td>{segment.attempt ?? "–"}</td><td class="num">{lengthText(segment.ms)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
+
+export function TimelineView({ timeline }: { timeline: Timeline }): JSX.Element {
+  if (timeline.segments.length === 0) return <Empty title="It has just begun: no time has passed." />;
+  const scale = scaleOf(timeline);
+  const whole = timeline.until_at - timeline.begun_at;
+  const sum = `${lengthText(whole)}: ${lengthText(timeline.waiting_ms)} waiting, ${lengthText(timeline.working_ms)} working`;
+  return (
+    <>
+      <p class="sum"><b>{lengthText(timeline.waiting_ms)}</b> waiting, <b>{lengthText(timeline.working_ms)}</b> working</p>
+      <ol class="run-lanes" role="img" aria-label={`Timeline of ${sum}. The table below has the segments.`}>
+        <li>
+          <span class="name">run</span>
+          <span class="track">{timeline.segments.map((segment, at) => <Piece key={at} part={segment} begin={scale.at(segment.at)} end={scale.at(segment.at + segment.ms)} folded={scale.folded(segment)} />)}</span>
+          <span class="num">{lengthText(whole)}</span>
         </li>
-      ))}
-    </ol>
+        {timeline.attempts.slice(-20).map((attempt) => <Lane key={attempt.fence} attempt={attempt} until={timeline.until_at} scale={scale} />)}
+      </ol>
+      <Legend timeline={timeline} />
+      {timeline.attempts.length > 20 && <p class="muted">Lanes of the last 20 of {timeline.attempts.length} attempts.</p>}
+      {timeline.spans_left_out > 0 && <p class="muted">{countText(timeline.spans_left_out)} short calls have no piece of their own: their time is part of "working".</p>}
+      {timeline.events_left_out > 0 && <p class="left-out">{timeline.events_left_out} events were not read: that part is drawn as one piece.</p>}
+      <Table timeline={timeline} />
+    </>
   );
 }

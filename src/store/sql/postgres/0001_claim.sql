@@ -79,7 +79,8 @@ LANGUAGE sql STABLE AS $$ SELECT least(to_ms(p_deadline) - to_ms(p_wall), to_ms(
 -- only run_ready gives the order, whatever the statistics. jit is off: the planner's penalty for the disabled plans
 -- would make it compile each statement (measured: 1 ms became 200).
 -- p_only: the one wanted run; NULL: the first. Only a run claimed by id is exempt from limits held above it.
-CREATE FUNCTION claim(p_node bigint, p_round bigint, p_agent text, p_most bigint, p_only text)
+-- p_waited: data of the claims' events; '': none.
+CREATE FUNCTION claim(p_node bigint, p_round bigint, p_agent text, p_most bigint, p_only text, p_waited text)
 RETURNS TABLE (run_id bigint, id text, fence bigint, attempt bigint, lost bigint, expires_ms bigint, input text, agent text,
   session text, on_crash text, unsafe boolean, left_ms bigint)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp SET lock_timeout = '200ms'
@@ -129,7 +130,12 @@ DECLARE v_node node; v_agent int; v_set int; v_parent bigint; v_limits int[]; v_
     FROM next WHERE u.run_id = next.run_id
     RETURNING u.run_id, u.public_id, u.fence, u.attempt, u.lost, u.deadline, u.budget_until, u.rank, u.session_id, u.on_crash, u.unsafe)
   SELECT k.run_id, k.public_id, k.fence, k.attempt, k.lost, to_ms(w) + l.left_ms, i.body, p_agent, s.key, k.on_crash, k.unsafe, l.left_ms
-    FROM taken k CROSS JOIN LATERAL (SELECT time_left(k.deadline, k.budget_until, w, t) AS left_ms) l LEFT JOIN run_input i USING (run_id) LEFT JOIN session s USING (session_id) ORDER BY k.rank, k.run_id; END $$;
+    FROM taken k CROSS JOIN LATERAL (SELECT time_left(k.deadline, k.budget_until, w, t) AS left_ms) l LEFT JOIN run_input i USING (run_id) LEFT JOIN session s USING (session_id) ORDER BY k.rank, k.run_id;
+  IF p_waited <> '' THEN  -- after the trigger has written the events, in the same transaction
+    UPDATE event e SET data = p_waited FROM run r
+      WHERE r.node_id = p_node AND r.state = 'running' AND r.cause = 'claimed' AND e.run_id = r.run_id AND e.seq = r.seq
+        AND e.xid = pg_current_xact_id();
+  END IF; END $$;
 
 -- A claim whose answer was lost may have happened, or may still be about to: its process keeps its lease alive, so no
 -- other node would take the runs back. A new round waits for claims under way and refuses late ones; then the answer
@@ -152,7 +158,7 @@ LANGUAGE sql VOLATILE SET search_path = stint_v1, stint, pg_temp AS $$
 
 -- The agents that have something to claim. Held units are counted once, however many agents share a limit; the queue
 -- of each agent is counted up to p_most, from its index alone: hence claim()'s settings.
-CREATE FUNCTION ready(p_most bigint) RETURNS TABLE (agent text, runs bigint, startable bigint, rank_ms bigint, takes_turn boolean)
+CREATE FUNCTION ready(p_most bigint) RETURNS TABLE (agent text, runs bigint, startable bigint, rank_ms bigint, takes_turn boolean, blocked_by text)
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
@@ -170,14 +176,16 @@ DECLARE t timestamptz := clock(); BEGIN
     SELECT m.limit_id, sum(c.n * m.weight)::bigint AS units, sum(c.n)::bigint AS runs
     FROM carried c JOIN limit_set_member m USING (set_id) GROUP BY m.limit_id)
   SELECT w.name, w.n, CASE WHEN f.free IS NOT NULL THEN least(w.n, greatest(f.free, 0)) END, to_ms(w.rank),
-      coalesce(f.free < 1 AND f.short AND NOT f.blocked, false)
+      coalesce(f.free < 1 AND f.short AND NOT f.blocked, false), f.by
   FROM waiting w CROSS JOIN LATERAL (
-    SELECT min(CASE WHEN o.closed THEN 0
-                    ELSE least((g.capacity - coalesce(u.units, 0)) / m.weight, g.ramp - coalesce(u.runs, 0)) END) AS free,
+    SELECT min(l.free) AS free,
+           (array_agg(g.name ORDER BY l.free, g.limit_id) FILTER (WHERE l.free < 1))[1] AS by,
            bool_or(m.weight > 1 AND g.shared AND g.capacity - coalesce(u.units, 0) < m.weight) AS short,
            bool_or(o.closed OR coalesce(g.last_turn_of = w.agent_id, false)) AS blocked
     FROM limit_set_member m JOIN named_limit g USING (limit_id) LEFT JOIN used u USING (limit_id)
     CROSS JOIN LATERAL (SELECT coalesce(g.paused_until > t, false)
         OR CASE WHEN g.turn_of IS NOT NULL THEN coalesce(is_anothers_turn(g, w.agent_id, t), false) ELSE false END AS closed) o
+    CROSS JOIN LATERAL (SELECT CASE WHEN o.closed THEN 0
+        ELSE least((g.capacity - coalesce(u.units, 0)) / m.weight, g.ramp - coalesce(u.runs, 0)) END AS free) l
     WHERE m.set_id = w.set_id) f
   ORDER BY w.rank, w.name; END $$;

@@ -120,14 +120,8 @@ DECLARE v_run bigint := must_find(p_id);
 CREATE FUNCTION used(p_heads text[]) RETURNS TABLE (head text, tokens bigint, cost_micros bigint)
 LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
   SELECT h.head, coalesce(d.tokens, f.tokens, r.tokens, 0), coalesce(d.cost_micros, f.cost_micros, r.cost_micros, 0)
-  FROM (SELECT (wall() AT TIME ZONE 'UTC')::date AS today) t CROSS JOIN unnest(p_heads) WITH ORDINALITY h (head, at)
+  FROM (SELECT hour_of(wall()) / 24 * 24 AS today) t CROSS JOIN unnest(p_heads) WITH ORDINALITY h (head, at)
     LEFT JOIN family f ON f.head = h.head
     LEFT JOIN run_name n ON n.public_id = h.head LEFT JOIN run r ON r.run_id = n.run_id
     LEFT JOIN LATERAL (SELECT sum(s.tokens)::bigint AS tokens, sum(s.cost_micros)::bigint AS cost_micros FROM spent s
-      WHERE h.head = 'today' AND s.day = t.today) d ON true ORDER BY h.at $$;
-
-CREATE FUNCTION spent(p_since_ms bigint) RETURNS TABLE (day text, agent text, runs bigint, tokens bigint, cost_micros bigint)
-LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
-  SELECT to_char(s.day, 'YYYY-MM-DD'), a.name, sum(s.runs)::bigint, sum(s.tokens)::bigint, sum(s.cost_micros)::bigint
-  FROM spent s JOIN agent a USING (agent_id) WHERE s.day >= (from_ms(p_since_ms) AT TIME ZONE 'UTC')::date
-  GROUP BY s.day, a.name ORDER BY s.day, a.name $$;
+      WHERE h.head = 'today' AND s.hour >= t.today AND s.hour < t.today + 24) d ON true ORDER BY h.at $$;

@@ -132,10 +132,10 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
     INSERT INTO run_result (run_id, body) SELECT n.run_id, n.result FROM decided n WHERE n.result <> ''
       ON CONFLICT (run_id) DO UPDATE SET body = excluded.body),
   counted AS (
-    INSERT INTO spent AS s (day, agent_id, node_id, runs, tokens, cost_micros)
-      SELECT (w AT TIME ZONE 'UTC')::date, n.agent_id, p_node, count(*), sum(n.more_tokens)::bigint, sum(n.more_cost)::bigint
+    INSERT INTO spent AS s (hour, agent_id, node_id, runs, tokens, cost_micros)
+      SELECT hour_of(w), n.agent_id, p_node, count(*), sum(n.more_tokens)::bigint, sum(n.more_cost)::bigint
       FROM decided n WHERE n.settle <> 'lost' GROUP BY n.agent_id ORDER BY n.agent_id
-      ON CONFLICT (day, agent_id, node_id) DO UPDATE SET runs = s.runs + excluded.runs,
+      ON CONFLICT (hour, agent_id, node_id) DO UPDATE SET runs = s.runs + excluded.runs,
         tokens = s.tokens + excluded.tokens, cost_micros = s.cost_micros + excluded.cost_micros)
   SELECT array_agg(n.at ORDER BY n.at), array_agg(n.next ORDER BY n.at),
       array_agg(n.run_id ORDER BY n.at) FILTER (WHERE n.more_tokens <> 0 OR n.more_cost <> 0),
@@ -171,9 +171,9 @@ DECLARE r run; v_tokens bigint; v_micros bigint; BEGIN
   IF v_tokens <> 0 OR v_micros <> 0 THEN
     UPDATE run u SET tokens = u.tokens + v_tokens, cost_micros = u.cost_micros + v_micros, reported_tokens = p_tokens,
         reported_cost_micros = p_cost_micros WHERE u.run_id = p_run;
-    INSERT INTO spent AS s (day, agent_id, node_id, runs, tokens, cost_micros)
-      VALUES ((wall() AT TIME ZONE 'UTC')::date, r.agent_id, p_node, 0, v_tokens, v_micros)
-      ON CONFLICT (day, agent_id, node_id) DO UPDATE SET tokens = s.tokens + excluded.tokens,
+    INSERT INTO spent AS s (hour, agent_id, node_id, runs, tokens, cost_micros)
+      VALUES (hour_of(wall()), r.agent_id, p_node, 0, v_tokens, v_micros)
+      ON CONFLICT (hour, agent_id, node_id) DO UPDATE SET tokens = s.tokens + excluded.tokens,
         cost_micros = s.cost_micros + excluded.cost_micros;
     PERFORM add_use(ARRAY[p_run], ARRAY[v_tokens], ARRAY[v_micros]);
   END IF;

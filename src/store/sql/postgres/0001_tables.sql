@@ -124,12 +124,25 @@ CREATE TABLE output_chunk (run_id bigint NOT NULL, at bigint NOT NULL, body byte
 -- The conversations that drivers keep here. `ends`: the bytes of all messages up to this one.
 CREATE TABLE message (run_id bigint NOT NULL, at bigint NOT NULL, ends bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (run_id, at));
 
--- What attempts used, by day in UTC and agent: the rows of a day are its sum. Each node has its own rows, so that no settle waits for
--- another's; old rows are merged into one of node 0: see prune().
+-- What attempts used, by hour since 1970 and agent: the rows of a day in UTC are its sum. Each node has its own rows, so that no settle
+-- waits for another's; old rows are merged into one of node 0, and later into the first hour of their day: see prune().
 CREATE TABLE spent (
-  day date NOT NULL, agent_id int NOT NULL, node_id bigint NOT NULL, runs bigint NOT NULL, tokens bigint NOT NULL,
-  cost_micros bigint NOT NULL, PRIMARY KEY (day, agent_id, node_id)
+  hour bigint NOT NULL, agent_id int NOT NULL, node_id bigint NOT NULL, runs bigint NOT NULL, tokens bigint NOT NULL,
+  cost_micros bigint NOT NULL, PRIMARY KEY (hour, agent_id, node_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+-- Time series of the fleet (series.hpp): one point per step of so many seconds, and the last reported pools. The one row of series_head
+-- says up to where they go: a sample locks it.
+CREATE TABLE series_point (
+  step bigint NOT NULL, at_ms bigint NOT NULL, startable bigint NOT NULL, held bigint NOT NULL, running bigint NOT NULL,
+  busy bigint NOT NULL, pool_size bigint NOT NULL, samples bigint NOT NULL, started bigint, succeeded bigint, failed bigint,
+  cancelled bigint, expired bigint, in_doubt bigint, tokens bigint, cost_micros bigint, PRIMARY KEY (step, at_ms)
+) WITH (fillfactor = 70);
+CREATE TABLE series_head (
+  at_ms bigint NOT NULL, xid xid8 NOT NULL, event bigint NOT NULL, hour bigint NOT NULL, tokens bigint NOT NULL, cost_micros bigint NOT NULL
+) WITH (fillfactor = 20);
+INSERT INTO series_head VALUES (0, '0', 0, 0, 0, 0);
+CREATE TABLE series_pool (node_id bigint PRIMARY KEY, at_ms bigint NOT NULL, busy bigint NOT NULL, pool_size bigint NOT NULL)
+  WITH (fillfactor = 50);
 -- The use of a run and all runs that draw on its budget, or of runs that share a budget of no run. Kept until the last of them is
 -- deleted. Few runs have a family.
 CREATE TABLE family (

@@ -26,6 +26,10 @@ CREATE FUNCTION from_ms(p_ms bigint) RETURNS timestamptz LANGUAGE sql STABLE AS 
 CREATE FUNCTION to_ms(p_time timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$   -- NULL: never
   SELECT CASE WHEN isfinite(p_time) THEN (extract(epoch FROM p_time) * 1000)::bigint END $$;
 
+-- Since 1970.
+CREATE FUNCTION hour_of(p_time timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT floor(extract(epoch FROM p_time) / 3600)::bigint $$;
+
 -- Converts a time of the store's clock to the database's, for display. The views, which have many rows, write it out
 -- instead: so the subquery runs once per statement.
 CREATE FUNCTION shown_ms(p_time timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$

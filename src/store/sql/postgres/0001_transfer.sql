@@ -1,8 +1,8 @@
 -- Deleting old runs, and moving runs between stores.
 
 -- Deletes ended runs with everything that belongs to them and events of the fleet as old, then sessions without a run
--- and the rows of nodes long dead. Also merges what several nodes used on a past day into one row. A settle that writes such a row meanwhile
--- either makes this wait, or creates a new row.
+-- and the rows of nodes long dead. Also merges what several nodes used in an hour of a past day into one row, and old hours into the
+-- first one of their day. A settle that writes such a row meanwhile either makes this wait, or creates a new row.
 -- Events are missing from the feed up to this one.
 CREATE FUNCTION mark_pruned(p_xid xid8, p_id bigint) RETURNS void LANGUAGE sql AS $$
   UPDATE stint.pruned SET xid = p_xid, id = p_id WHERE (xid, id) < (p_xid, p_id) $$;
@@ -10,12 +10,15 @@ CREATE FUNCTION mark_pruned(p_xid xid8, p_id bigint) RETURNS void LANGUAGE sql A
 CREATE FUNCTION prune(p_age_ms bigint, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp AS $$
 DECLARE v_before timestamptz := later(clock(), -p_age_ms); v_runs bigint[]; v_sessions bigint[]; v_marked text; BEGIN
-  WITH old AS (
-    DELETE FROM spent s WHERE s.node_id <> 0 AND s.day < (later(wall(), -p_age_ms) AT TIME ZONE 'UTC')::date RETURNING s.*)
-  INSERT INTO spent AS s (day, agent_id, node_id, runs, tokens, cost_micros)
-    SELECT o.day, o.agent_id, 0, sum(o.runs)::bigint, sum(o.tokens)::bigint, sum(o.cost_micros)::bigint
-    FROM old o GROUP BY o.day, o.agent_id ORDER BY o.day, o.agent_id
-    ON CONFLICT (day, agent_id, node_id) DO UPDATE SET runs = s.runs + excluded.runs,
+  WITH days AS (SELECT hour_of(later(wall(), -p_age_ms)) / 24 * 24 AS past, hour_of(wall()) / 24 * 24 - 192 AS old),  -- kHoursKept
+  old AS (
+    DELETE FROM spent s USING days d WHERE (s.node_id <> 0 AND s.hour < d.past)
+        OR (s.hour < d.old AND (s.node_id <> 0 OR s.hour % 24 <> 0))
+      RETURNING CASE WHEN s.hour < d.old THEN s.hour / 24 * 24 ELSE s.hour END AS hour, s.agent_id, s.runs, s.tokens, s.cost_micros)
+  INSERT INTO spent AS s (hour, agent_id, node_id, runs, tokens, cost_micros)
+    SELECT o.hour, o.agent_id, 0, sum(o.runs)::bigint, sum(o.tokens)::bigint, sum(o.cost_micros)::bigint
+    FROM old o GROUP BY o.hour, o.agent_id ORDER BY o.hour, o.agent_id
+    ON CONFLICT (hour, agent_id, node_id) DO UPDATE SET runs = s.runs + excluded.runs,
       tokens = s.tokens + excluded.tokens, cost_micros = s.cost_micros + excluded.cost_micros;
   DELETE FROM node WHERE node_id IN (
     SELECT node_id FROM node WHERE state = 'dead' AND lease_until < later(wall(), -p_age_ms) LIMIT p_most FOR UPDATE SKIP LOCKED);

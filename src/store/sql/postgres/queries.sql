@@ -66,7 +66,7 @@ SELECT stint_v1.resolve(stint_v1.expect($4::bigint, $1::text), $2, $3)
 SELECT stint_v1.answer(stint_v1.expect($2::bigint, $1::text))
 
 -- name: claim
-SELECT * FROM stint_v1.claim(stint_v1.expect($6::bigint, $1::bigint), $2, $3, $4, nullif($5, ''))
+SELECT * FROM stint_v1.claim(stint_v1.expect($7::bigint, $1::bigint), $2, $3, $4, nullif($5, ''), $6)
 -- name: ready
 SELECT * FROM stint_v1.ready(stint_v1.expect($2::bigint, $1::bigint))
 -- name: new_round
@@ -140,7 +140,15 @@ SELECT * FROM stint_v1.messages($1, $2, $3)
 -- name: output
 SELECT * FROM stint_v1.output($1, $2)
 -- name: spent
-SELECT * FROM stint_v1.spent($1)
+SELECT * FROM stint_v1.spent($1, $2)
+-- name: sample
+SELECT stint_v1.sample(stint_v1.expect($7::bigint, $1::bigint), $2, $3, $4, $5, $6)
+-- name: series
+SELECT * FROM stint_v1.series(stint_v1.expect($3::bigint, $1::bigint), $2)
+-- name: marks
+SELECT * FROM stint_v1.marks(stint_v1.expect($3::bigint, $1::bigint), $2)
+-- name: ended
+SELECT * FROM stint_v1.ended(stint_v1.expect($4::bigint, $1::text), $2, $3)
 -- name: sums
 SELECT state, count(*) FROM stint.run GROUP BY state
 -- name: queues

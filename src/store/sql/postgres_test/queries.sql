@@ -31,7 +31,7 @@ FROM unnest($1::text[], $2::text[], $3::boolean[], $4::text[], $5::bigint[], $6:
   WITH ORDINALITY AS f (settle, stop, unsafe, on_crash, attempt, lost, expires, deadline, at) ORDER BY f.at
 
 -- name: claim_of
-SELECT * FROM stint_v1.claim($1, 0, $2, 1, NULL)
+SELECT * FROM stint_v1.claim($1, 0, $2, 1, NULL, '')
 -- name: count_spent
 SELECT count(*), sum(runs), sum(tokens) FROM stint.spent
 -- name: enqueue_one

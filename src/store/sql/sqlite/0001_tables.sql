@@ -113,10 +113,22 @@ CREATE TABLE output_chunk (run_id INT NOT NULL, at INT NOT NULL, body BLOB NOT N
 -- The conversations that drivers keep here. `ends`: the bytes of all messages up to this one.
 CREATE TABLE message (run_id INT NOT NULL, at INT NOT NULL, ends INT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run_id, at)) STRICT;
 
--- What attempts used, by agent and day in UTC: the rows of a day are its sum.
+-- What attempts used, by agent and hour since 1970: the rows of a day in UTC are its sum. Old hours are merged into the first
+-- one of their day.
 CREATE TABLE spent (
-  day TEXT NOT NULL, agent_id INT NOT NULL, runs INT NOT NULL, tokens INT NOT NULL, cost_micros INT NOT NULL,
-  PRIMARY KEY (day, agent_id)) STRICT, WITHOUT ROWID;
+  hour INT NOT NULL, agent_id INT NOT NULL, runs INT NOT NULL, tokens INT NOT NULL, cost_micros INT NOT NULL,
+  PRIMARY KEY (hour, agent_id)) STRICT, WITHOUT ROWID;
+
+-- Time series of the fleet (series.hpp): one point per step of so many seconds, up to where they go, and the last reported pools.
+CREATE TABLE series_point (
+  step INT NOT NULL, at INT NOT NULL, startable INT NOT NULL, held INT NOT NULL, running INT NOT NULL, busy INT NOT NULL,
+  pool_size INT NOT NULL, samples INT NOT NULL,
+  started INT, succeeded INT, failed INT, cancelled INT, expired INT, in_doubt INT, tokens INT, cost_micros INT,  -- NULL: unknown
+  PRIMARY KEY (step, at)) STRICT, WITHOUT ROWID;
+CREATE TABLE series_head (
+  one INTEGER PRIMARY KEY CHECK (one = 1), at INT NOT NULL, event INT NOT NULL, hour INT NOT NULL, tokens INT NOT NULL,
+  cost_micros INT NOT NULL) STRICT;
+CREATE TABLE series_pool (node_id INTEGER PRIMARY KEY, at INT NOT NULL, busy INT NOT NULL, pool_size INT NOT NULL) STRICT;
 
 -- The use of a run and all runs that draw on its budget, or of runs that share a budget of no run. Kept until the last of them is
 -- deleted. Few runs have a family.

@@ -212,12 +212,57 @@ INSERT OR FAIL INTO event (run_id, seq, fence, node_id, cause, state, hold, erro
   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: add_spent
-INSERT INTO spent (day, agent_id, runs, tokens, cost_micros) VALUES (?1, ?2, ?3, ?4, ?5)
+INSERT INTO spent (hour, agent_id, runs, tokens, cost_micros) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, tokens = tokens + excluded.tokens, cost_micros = cost_micros + excluded.cost_micros;
--- name: used_on
-SELECT coalesce(sum(tokens), 0), coalesce(sum(cost_micros), 0) FROM spent WHERE day = ?1;
+-- name: used_between
+SELECT coalesce(sum(tokens), 0), coalesce(sum(cost_micros), 0) FROM spent WHERE hour >= ?1 AND hour < ?2;
 -- name: spent
-SELECT s.day, a.name, s.runs, s.tokens, s.cost_micros FROM spent s JOIN agent a USING (agent_id) WHERE s.day >= ?1 ORDER BY s.day, a.name;
+-- By the hour, or by ?2 hours.
+SELECT s.hour / ?2, a.name, sum(s.runs), sum(s.tokens), sum(s.cost_micros) FROM spent s JOIN agent a USING (agent_id)
+WHERE s.hour >= ?1 GROUP BY 1, 2 ORDER BY 1, 2;
+-- name: merge_hours
+-- Into the first hour of their day.
+INSERT INTO spent (hour, agent_id, runs, tokens, cost_micros)
+SELECT hour / 24 * 24, agent_id, sum(runs), sum(tokens), sum(cost_micros) FROM spent WHERE hour < ?1 AND hour % 24 <> 0 GROUP BY 1, 2
+ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, tokens = tokens + excluded.tokens, cost_micros = cost_micros + excluded.cost_micros;
+-- name: forget_hours
+DELETE FROM spent WHERE hour < ?1 AND hour % 24 <> 0;
+
+-- name: series_head
+SELECT at, event, hour, tokens, cost_micros FROM series_head;
+-- name: put_series_head
+INSERT INTO series_head (one, at, event, hour, tokens, cost_micros) VALUES (1, ?1, ?2, ?3, ?4, ?5)
+ON CONFLICT DO UPDATE SET at = excluded.at, event = excluded.event, hour = excluded.hour, tokens = excluded.tokens,
+  cost_micros = excluded.cost_micros;
+-- name: point
+SELECT at, startable, held, running, busy, pool_size, samples, started, succeeded, failed, cancelled, expired, in_doubt, tokens, cost_micros
+FROM series_point WHERE step = ?1 AND at = ?2;
+-- name: points
+SELECT at, startable, held, running, busy, pool_size, samples, started, succeeded, failed, cancelled, expired, in_doubt, tokens, cost_micros
+FROM series_point WHERE step = ?1 AND at > ?2 ORDER BY at;
+-- name: put_point
+INSERT OR REPLACE INTO series_point (step, at, startable, held, running, busy, pool_size, samples, started, succeeded, failed, cancelled, expired,
+  in_doubt, tokens, cost_micros) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16);
+-- name: forget_points
+DELETE FROM series_point WHERE step = ?1 AND at <= ?2;
+-- name: forget_pools
+DELETE FROM series_pool WHERE node_id NOT IN (SELECT node_id FROM node WHERE state <> 'dead');
+-- name: put_pool
+INSERT OR REPLACE INTO series_pool (node_id, at, busy, pool_size) VALUES (?1, ?2, ?3, ?4);
+-- name: pools
+SELECT coalesce(sum(busy), 0), coalesce(sum(pool_size), 0) FROM series_pool WHERE at >= ?1;
+-- name: count_step
+-- Events of runs after ?1 that are not older than ?2, and the number of the last event there is.
+SELECT (SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0)),
+  count(*) FILTER (WHERE cause = 'claimed'), count(*) FILTER (WHERE state = 'succeeded'), count(*) FILTER (WHERE state = 'failed'),
+  count(*) FILTER (WHERE state = 'cancelled'), count(*) FILTER (WHERE state = 'expired'), count(*) FILTER (WHERE state = 'in_doubt')
+FROM event WHERE event_id > ?1 AND run_id IS NOT NULL AND at >= ?2;
+-- name: fleet_events
+SELECT seq, node_id, cause, data, at FROM (SELECT event_id, seq, node_id, cause, data, at FROM event INDEXED BY event_of_fleet
+  WHERE run_id IS NULL AND at >= ?1 ORDER BY at DESC, event_id DESC LIMIT ?2) ORDER BY at, event_id;
+-- name: ended
+SELECT state, attempt, created_at, finished_at, started_at FROM run INDEXED BY run_finished
+WHERE finished_at IS NOT NULL AND finished_at >= ?2 AND agent_id = ?1 ORDER BY finished_at DESC, run_id DESC LIMIT ?3;
 
 -- name: output_bytes
 SELECT bytes FROM output WHERE run_id = ?1;

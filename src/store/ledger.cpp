@@ -56,7 +56,7 @@ Result<> Ledger::save(RunRow& row, std::string cause, std::optional<NodeNumber> 
   event.node = run.node ? run.node : owner;
   if (run.state != RunState::running) event.error = run.error;
   event.data = std::move(data);
-  event.at = now();
+  event.at = run.finished_at.value_or(now());  // one moment: the time between the events is the time of the run
   return rows_.add_event(std::move(event));
 }
 

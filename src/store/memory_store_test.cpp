@@ -60,6 +60,43 @@ TEST(Ledger, nested_runs_create_a_set_of_limits_once) {
   }
 }
 
+/// A step takes time: a timeline, from the events, adds up to the wall time of the run all the same.
+TEST(Ledger, a_run_ends_at_the_time_of_its_last_event) {
+  WallTime now(std::chrono::hours(1));
+  const domain::System system{.wall_now = [&] { return now += 1ms; }, .random = [] { return std::uint64_t{0}; }};
+  MemoryRows rows;
+  Ledger ledger(rows, system);
+  AgentEntry a;
+  a.name = "a";
+  ASSERT_TRUE(ledger.define(a));
+  const NodeNumber node = ledger.enrol("w").value();
+  const std::vector<std::string> ids{"succeededaaa", "cancelledaaa", "resolvedaaaa"};
+  for (const std::string& id : ids) {
+    NewRun run;
+    run.id = id;
+    run.agent = "a";
+    run.on_crash = domain::OnCrash::doubt;
+    ASSERT_TRUE(ledger.enqueue(std::move(run)));
+  }
+  for (const std::string& id : {ids[0], ids[2]}) {
+    const auto claims = ledger.claim(node, "a", 1, {.only = id}).value();
+    ASSERT_EQ(claims.size(), 1U);
+    Settlement settlement;
+    settlement.attempt = claims[0].attempt_key();
+    settlement.settle = id == ids[0] ? domain::Settle::succeeded : domain::Settle::lost;
+    ASSERT_TRUE(ledger.settle(node, std::move(settlement)));
+  }
+  ASSERT_TRUE(ledger.cancel(ids[1]));
+  ASSERT_TRUE(ledger.resolve(ids[2], domain::Resolution::done));
+  for (const std::string& id : ids) {
+    const auto run = rows.run(std::string_view(id)).value();
+    ASSERT_TRUE(run && run->run.finished_at) << id;
+    const auto events = rows.events(id, 0, 100).value();
+    EXPECT_EQ(events.front().at, run->run.created_at) << id;
+    EXPECT_EQ(events.back().at, *run->run.finished_at) << id;
+  }
+}
+
 TEST(MemoryRows, a_feed_continues_after_deleted_events_and_not_among_them) {
   WallTime now(std::chrono::hours(1));
   const domain::System system{.wall_now = [&] { return now; }, .random = [] { return std::uint64_t{0}; }};

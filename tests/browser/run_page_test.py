@@ -126,7 +126,7 @@ class Bytes(browser_support.Case):
 
 class Transcript(Bytes):
     def test_every_byte_once_also_after_a_reload(self):
-        self.agent("talker", 'command: [sh, -c, "for i in $(seq 100000 130000); do echo line $i; done; sleep 3; echo end"]\n')
+        self.agent("talker", 'command: [sh, -c, "for i in $(seq 100000 130000); do echo line $i; done; until [ -e go ]; do sleep 0.1; done; echo end"]\n')
         d = self.serve()
         run = d.submit("talker")
         page = self.opened(d, f"/run/{run}")
@@ -135,6 +135,8 @@ class Transcript(Bytes):
         again = self.check_bytes(page, 30001 * 12)
         self.assertEqual(again[-1][2][-24:], "line 129999\nline 130000\n")
         self.assertEqual(first[-1][1], again[-1][1])
+        with open(f"{self.project}/go", "w"):  # it must not end before the page was loaded again
+            pass
         d.wait(run, 60)
         text = "".join(item[2] or "" for item in self.check_bytes(page, 30001 * 12 + 4))
         self.assertTrue(text.endswith("line 130000\nend\n"))

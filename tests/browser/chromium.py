@@ -156,8 +156,8 @@ class Page:
             raise Failed(f"{script}: {detail.get('exception', {}).get('description', detail['text'])}")
         return said["result"].get("value")
 
-    def wait(self, script, seconds=20):
-        """Until the script gives something that JavaScript takes for true; an element comes back as an empty object."""
+    def shows(self, script, seconds):
+        """The value that JavaScript takes for true as soon as the script gives one, an element as an empty object; None: not in time."""
         end = time.monotonic() + seconds
         while True:
             with contextlib.suppress(Failed):  # a page that is being loaded
@@ -165,8 +165,14 @@ class Page:
                 if value or isinstance(value, (dict, list)):
                     return value
             if time.monotonic() > end:
-                raise AssertionError(f"not within {seconds} s: {script}\n{self.text()[:2000]}")
+                return None
             time.sleep(0.05)
+
+    def wait(self, script, seconds=20):
+        value = self.shows(script, seconds)
+        if value is None:
+            raise AssertionError(f"not within {seconds} s: {script}\n{self.text()[:2000]}")
+        return value
 
     def text(self):
         return self.evaluate("document.body.innerText")

@@ -296,10 +296,12 @@ Task<Result<Ticked>> SqliteStore::tick() {
 Task<Result<std::uint64_t>> SqliteStore::wait(std::uint64_t seen, Duration most) {
   for (Duration left = most; left > Duration::zero();) {
     STINT_CO_TRY(const std::uint64_t now, look());
-    if (std::exchange(waited_, now) != now) notification_.notify();
+    const bool changed = std::exchange(waited_, now) != now;
+    const bool by_sample = changed && std::exchange(sampled_, false);
+    if (changed) notification_.notify();
     const Duration pause = std::min(left, look_every_);
     if (co_await notification_.wait(seen, pause) != seen) {
-      look_every_ = kLookEveryMin;
+      if (!by_sample) look_every_ = kLookEveryMin;
       break;
     }
     left -= pause;
@@ -437,7 +439,14 @@ Task<Result<std::vector<EndedRun>>> SqliteStore::ended(std::string agent, Durati
 }
 
 Task<Result<Duration>> SqliteStore::sample(NodeNumber node, Sample sample) {
-  return write([node, sample](Ledger& ledger) { return ledger.sample(node, sample); });
+  // With the clock, which the next tick would write otherwise: one commit of an idle daemon instead of two.
+  auto next = co_await write([this, node, sample](Ledger& ledger) -> Result<Duration> {
+    STINT_TRY(const Duration left, ledger.sample(node, sample));
+    STINT_CHECK(writer_->rows().see_clock(ledger.clock()));
+    return left;
+  });
+  sampled_ = true;
+  co_return next;
 }
 
 Task<Result<Series>> SqliteStore::series(SeriesQuery query) {

@@ -37,7 +37,7 @@ class StoreClock {
     WallTime wall{}, now{};
     AwakeTime awake_now{};
   };
-  static constexpr Duration kSeenEvery = std::chrono::seconds(10);
+  static constexpr Duration kSeenEvery = std::chrono::seconds(9);  // less than a step of samples, which write it, too
   static constexpr Duration kJump = std::chrono::seconds(1);  // less is drift and does not move the displayed times
 
   /// For a new store: anchored at its first use.

@@ -71,7 +71,7 @@ function Legend({ timeline }: { timeline: Timeline }): JSX.Element {
   return (
     <ul class="legend" aria-label="Sums">
       {[...sums.values()].map((sum) => (
-        <li key={`${sum.kind} ${sum.name}`}><span class={`swatch ${sum.kind}`} aria-hidden="true" />{sum.name ? <>limit <a href={limitAddress(sum.name)}>{sum.name}</a></> : kKinds[sum.kind]} <span class="num">{lengthText(sum.ms)}</span></li>
+        <li key={`${sum.kind} ${sum.name}`}><span class={`kind-swatch ${sum.kind}`} aria-hidden="true" />{sum.name ? <>limit <a href={limitAddress(sum.name)}>{sum.name}</a></> : kKinds[sum.kind]} <span class="num">{lengthText(sum.ms)}</span></li>
       ))}
     </ul>
   );

@@ -48,11 +48,17 @@ class Reasons(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return [without_times(line.strip()) for line in done.stdout.splitlines()[1:]]
 
+    def wanted(self, state):
+        """What the command says, without what the page shows otherwise: the state, and buttons instead of commands."""
+        lines = [line for line in self.said_by_command() if line != "not waiting: it is running"]
+        return ["its effects are unknown. Check them, then decide below"] if state == "in_doubt" else lines
+
     def said_by_page(self, page, state):
         page.evaluate("location.reload()")
         page.wait(f"document.querySelector('.headline .state.{state}')")
         script = "[...document.querySelectorAll('[data-why]')].map((each) => each.innerText)"
-        page.wait(f"{script}.length > 0")
+        if state != "running":
+            page.wait(f"{script}.length > 0")
         return [without_times(line) for line in page.evaluate(script)]
 
     def test_every_reason_has_the_same_words(self):
@@ -61,7 +67,8 @@ class Reasons(unittest.TestCase):
         self.assertEqual(self.said_by_page(page, "queued"), self.said_by_command())
         for state in ("queued", "running", "parked", "in_doubt"):
             self.server.set_run(state, REASONS[6:7] if state == "parked" else [])
-            self.assertEqual(self.said_by_page(page, state), self.said_by_command(), state)
+            self.assertEqual(self.said_by_page(page, state), self.wanted(state), state)
+        self.assertIn("its effects are unknown", self.said_by_command()[0])
 
     def test_a_failing_store_keeps_the_last_numbers_with_their_time(self):
         self.server.answers["/v1/fleet"] = (200, scripted_server.fleet(queued=7))

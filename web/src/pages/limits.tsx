@@ -53,8 +53,8 @@ function resume(limit: Limit, parked: WaitGroup[]): void {
   });
 }
 
-const kHomes: Record<Limit["home"], string> = {
-  process: "of this daemon", host: "of this host: other daemons, and commands under stint with, use it too", cluster: "of the store: all its daemons share it",
+const kHomes: Record<Limit["home"], [string, string]> = {
+  process: ["of this daemon", "other processes do not use it"], host: ["of this host", "other daemons and commands of this host use it, too"], cluster: ["of the store", "all daemons of the store share it"],
 };
 
 function LimitCard({ limit, chosen, parked }: { limit: Limit; chosen: boolean; parked: WaitGroup[] }): JSX.Element {
@@ -65,7 +65,7 @@ function LimitCard({ limit, chosen, parked }: { limit: Limit; chosen: boolean; p
   const until = limit.paused_until_at;
   return (
     <section ref={card} class={`card limit${chosen ? " chosen" : ""}`} aria-label={`Limit ${limit.name}`}>
-      <h2><a href={limitAddress(limit.name)}>{limit.name}</a> <abbr class="muted" title={kHomes[limit.home]}>{limit.home}</abbr></h2>
+      <h2><a href={limitAddress(limit.name)}>{limit.name}</a> <span class="muted" title={kHomes[limit.home][1]}>{kHomes[limit.home][0]}</span></h2>
       <p>
         <b class="num">{limit.held} of {limit.capacity ?? "∞"}</b> held{limit.waiting > 0 && <>, <b class="num">{limit.waiting}</b> waiting</>}
         {limit.capacity !== null && limit.held > limit.capacity && <span class="bad"> {limit.held - limit.capacity} above the capacity: nothing more starts until they are returned</span>}

@@ -83,8 +83,9 @@ TEST_P(SnapshotTest, divides_the_queue_by_reason) {
   EXPECT_EQ(now.counts.at(RunState::queued), 6U);
   EXPECT_EQ(now.claimable(), 3U) << "without the one that its node keeps";
   EXPECT_EQ(now.waiting,
-            (std::vector<WaitGroup>{{.cause = WaitCause::session, .limit = {}, .runs = 1, .oldest = first + 1s},
-                                    {.cause = WaitCause::delay, .limit = {}, .runs = 1, .oldest = first + 1s, .until = first + 1s + 1h}}));
+            (std::vector<WaitGroup>{
+                {.cause = WaitCause::session, .limit = {}, .runs = 1, .oldest = first + 1s},
+                {.cause = WaitCause::delay, .limit = {}, .runs = 1, .oldest = first + 1s, .until = first + 1s + 1h}}));
   const QueueSplit split = split_queue(now, now.limits);
   EXPECT_EQ(split.startable, 3U) << "one of the two that need the limit, and both others";
   ASSERT_EQ(split.held.size(), 3U);
@@ -115,10 +116,11 @@ TEST_P(SnapshotTest, parked_runs_are_grouped_with_the_moment_when_the_first_goes
   park("", std::nullopt);
   submit("a", [](NewRun& run) { run.delay = 3h; });
   const Snapshot now = snapshot();
-  EXPECT_EQ(now.parked, (std::vector<WaitGroup>{
-                            {.cause = WaitCause::quota, .runs = 1, .oldest = first + 1s, .until = first + 6s},
-                            {.cause = WaitCause::quota, .limit = "account", .runs = 2, .oldest = first, .until = first + 1s + 1h},
-                            {.cause = WaitCause::person, .runs = 1, .oldest = first + 1s}}));
+  EXPECT_EQ(now.parked,
+            (std::vector<WaitGroup>{
+                {.cause = WaitCause::quota, .runs = 1, .oldest = first + 1s, .until = first + 6s},
+                {.cause = WaitCause::quota, .limit = "account", .runs = 2, .oldest = first, .until = first + 1s + 1h},
+                {.cause = WaitCause::person, .runs = 1, .oldest = first + 1s}}));
   EXPECT_EQ(split_queue(now, now.limits).oldest, std::nullopt) << "a run whose start time is to come does not wait";
 }
 

@@ -99,8 +99,9 @@ void print_one(const Agent& agent, const agent::Settings& settings, const Enviro
   sheet.add("usage", "stint run " + agent::usage(agent));
   for (const domain::ArgumentSpec& spec : agent.args) {
     std::string about = spec.description;
-    if (spec.required) about += " (required)";
-    if (spec.fallback) about += fmt::format(" (default: {})", *spec.fallback);
+    const auto add = [&](const std::string& part) { about += (about.empty() ? "" : " ") + part; };
+    if (spec.required) add("(required)");
+    if (spec.fallback) add(fmt::format("(default: {})", *spec.fallback));
     sheet.add("  " + spec.name, about.empty() ? "-" : about);
   }
   sheet.add("at once", agent.max_concurrency ? std::to_string(*agent.max_concurrency) : "unlimited");

@@ -110,12 +110,17 @@ std::string limit_text(const WaitReason& reason, WallTime now) {
 }
 
 std::string holder_text(const domain::LimitEntry& holder, WallTime now) {
-  const std::string age = holder.since ? age_text(now - *holder.since) : "-";
-  if (holder.pid) {
-    return fmt::format("{} (pid {}, {}){}", holder.label.empty() ? "-" : printable(holder.label), *holder.pid, age,
-                       remarks_on(holder));
+  std::string about = holder.pid ? fmt::format("pid {}", *holder.pid) : std::string();
+  if (holder.since) about += (about.empty() ? "" : ", ") + age_text(now - *holder.since);
+  if (!about.empty()) about = " (" + about + ")";
+  if (!holder.run.empty()) {
+    std::string text = printable(holder.run);
+    if (!holder.agent.empty()) text += " of " + printable(holder.agent);
+    const std::string& title = holder.title.empty() ? holder.label : holder.title;
+    if (!title.empty() && title != holder.agent) text += fmt::format(" “{}”", printable(title));
+    return text + about + remarks_on(holder);
   }
-  if (!holder.run.empty()) return fmt::format("{} of {} ({})", printable(holder.run), printable(holder.agent), age);
+  if (holder.pid) return (holder.label.empty() ? "-" : printable(holder.label)) + about + remarks_on(holder);
   return "another tool, by flock";
 }
 
@@ -136,9 +141,49 @@ std::string shortage_text(const domain::Shortage& shortage) {
 }
 
 std::string reason_text(const WaitReason& reason, WallTime now) {
-  const std::string text = direct_text(reason, now);
-  if (!reason.indirect) return text;
-  return "behind other runs of its agent in the queue; the first of them waits: " + text;
+  if (!reason.indirect) return direct_text(reason, now);
+  WaitReason first = reason;  // the place in line is that of the first run, not of this one
+  first.ahead.reset();
+  std::string text = "behind other runs of its agent in the queue; the first of them waits: " + direct_text(first, now);
+  if (reason.ahead) {
+    text += *reason.ahead == 0 ? std::string("; the first of them is next in line")
+                               : fmt::format("; {} ahead of the first of them in line", *reason.ahead);
+  }
+  return text;
+}
+
+std::string verdict_text(const engine::AttemptLane& lane) {
+  using domain::RunState;
+  using domain::VerdictRule;
+  if (!lane.verdict || !lane.ended) return {};
+  const domain::VerdictRecord& verdict = *lane.verdict;
+  const std::string length = verdict.after ? " for " + length_text(*verdict.after) : std::string();
+  const std::string limit = verdict.limit.empty() ? "" : ", and " + printable(verdict.limit) + " is paused";
+  const std::string how = verdict.resumes ? "; the next attempt continues the conversation" : "";
+  const bool goes_on = lane.state == RunState::queued || lane.state == RunState::parked;
+  switch (verdict.rule) {
+    case VerdictRule::none: return {};
+    case VerdictRule::permanent: return "not repeated: the same would happen again";
+    case VerdictRule::attempts:
+      return fmt::format("not repeated: that was attempt {} of {}", verdict.attempt, verdict.attempts_max);
+    case VerdictRule::effects: return "in doubt: it may have had effects, which must not be repeated";
+    case VerdictRule::open_call: return "in doubt: it ended within a call that must not be repeated";
+    case VerdictRule::cancelled: return "ended because it was cancelled";
+    case VerdictRule::budget: return "ended because its budget is used up";
+    case VerdictRule::handed_back:
+      return goes_on ? "handed back, because its node drains: it uses up no attempt" + how
+                     : "not continued after its node drained";
+    case VerdictRule::transient:
+      if (!goes_on) return "not repeated: it ended before the next attempt could begin";
+      return fmt::format("attempt {} of {}: repeated after {}{}", verdict.attempt, verdict.attempts_max,
+                         length_text(verdict.after.value_or(Duration::zero())), how);
+    case VerdictRule::quota: return "a rate limit: parked" + length + limit + how;
+    case VerdictRule::unreachable: return "the provider can't be reached: parked" + length + limit + how;
+    case VerdictRule::login: return "not logged in: parked until a person has logged in" + limit + how;
+    case VerdictRule::retries: return "the retries of its account are used up: parked" + length + limit + how;
+    case VerdictRule::starved: return "its host lacks something: parked" + length;
+  }
+  return {};
 }
 
 }  // namespace stint::cli

@@ -56,7 +56,9 @@ TEST(ReasonText, a_limit_names_its_holders_and_the_line) {
   reason.indirect = true;
   EXPECT_EQ(text(reason),
             "behind other runs of its agent in the queue; the first of them waits: no free permit: gpu: 2 of 2 held; "
-            "next in line");
+            "the first of them is next in line");
+  reason.ahead = 4;
+  EXPECT_TRUE(text(reason).ends_with("; 4 ahead of the first of them in line")) << text(reason);
 }
 
 TEST(ReasonText, a_holder_of_several_units_is_named_once_with_its_peculiarities) {
@@ -79,6 +81,44 @@ TEST(ReasonText, a_holder_of_several_units_is_named_once_with_its_peculiarities)
   odd.counts_to = 2;
   EXPECT_EQ(holder_text(odd, kReasonNow),
             "train (pid 7, 5m), which was killed; its leftover processes are being ended, which uses the capacity 2");
+}
+
+TEST(ReasonText, a_holder_is_named_by_its_run_and_title_before_its_process) {
+  domain::LimitEntry entry{.run = "abc", .label = "Fix the test", .pid = 7, .since = kReasonNow - 5min};
+  EXPECT_EQ(holder_text(entry, kReasonNow), "abc “Fix the test” (pid 7, 5m)");
+  entry.agent = "review";
+  entry.title = "Fix it";
+  EXPECT_EQ(holder_text(entry, kReasonNow), "abc of review “Fix it” (pid 7, 5m)");
+  entry.title.clear();
+  entry.label = "review";
+  EXPECT_EQ(holder_text(entry, kReasonNow), "abc of review (pid 7, 5m)") << "the label repeats the agent";
+  entry.since.reset();
+  entry.pid.reset();
+  EXPECT_EQ(holder_text(entry, kReasonNow), "abc of review") << "an unknown age is not shown";
+  EXPECT_EQ(holder_text({.label = "train", .pid = 7}, kReasonNow), "train (pid 7)");
+}
+
+TEST(ReasonText, every_verdict_has_a_text) {
+  engine::AttemptLane lane;
+  EXPECT_EQ(verdict_text(lane), "");
+  lane.ended = kReasonNow;
+  lane.state = domain::RunState::queued;
+  for (const domain::VerdictRule rule : domain::kVerdictRules) {
+    lane.verdict = domain::VerdictRecord{.rule = rule};
+    EXPECT_FALSE(verdict_text(lane).empty()) << to_string(rule);
+  }
+  using domain::VerdictRule;
+  lane.verdict = domain::VerdictRecord{.rule = VerdictRule::transient, .attempt = 1, .attempts_max = 3, .after = 5s};
+  EXPECT_EQ(verdict_text(lane), "attempt 1 of 3: repeated after 5.0s");
+  lane.state = domain::RunState::expired;
+  EXPECT_EQ(verdict_text(lane), "not repeated: it ended before the next attempt could begin");
+  lane.state = domain::RunState::parked;
+  lane.verdict =
+      domain::VerdictRecord{.rule = VerdictRule::quota, .after = 5min, .limit = "account:x", .resumes = true};
+  EXPECT_EQ(verdict_text(lane),
+            "a rate limit: parked for 5m, and account:x is paused; the next attempt continues the conversation");
+  lane.verdict = domain::VerdictRecord{.rule = VerdictRule::attempts, .attempt = 3, .attempts_max = 3};
+  EXPECT_EQ(verdict_text(lane), "not repeated: that was attempt 3 of 3");
 }
 
 TEST(ReasonText, the_wait_of_an_attempt_has_a_text) {

@@ -5,6 +5,7 @@
 #include "cli/fleet_text.hpp"
 #include "cli/print.hpp"
 #include "cli/printable.hpp"
+#include "cli/reason_text.hpp"
 #include "engine/views.hpp"
 #include "wire/fleet.hpp"
 #include "wire/run_codec.hpp"
@@ -84,6 +85,12 @@ class RunSheet {
     const std::vector<Line> lines = timeline_lines(timeline);
     if (!lines.empty()) print_out("\n");
     for (const Line& line : lines) print(line);
+    for (const engine::AttemptLane& lane : timeline.attempts) {
+      const std::string verdict = verdict_text(lane);
+      if (verdict.empty()) continue;
+      const std::string error = lane.error.empty() ? std::string() : ": " + printable(lane.error);
+      field("verdict", fmt::format("attempt {}{} → {}", lane.attempt, error, verdict));
+    }
   }
   void put_result(const RunView& view) {
     if (view.memo.text.empty()) return;

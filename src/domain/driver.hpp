@@ -59,6 +59,8 @@ struct RunMemo {
   std::uint32_t processes_ended = 0;  ///< the receipt of the last attempt's end
   std::uint32_t streams_closed = 0;
   Duration ending{};
+  std::vector<std::string> permits_returned;  ///< limits that the last attempt held …
+  std::vector<std::string> permits_held;      ///< … and still holds: some of its processes could not be ended
 };
 
 /// One attempt, as the worker hands it to a driver.
@@ -241,6 +243,8 @@ class HeldPermits {
   /// The descriptors of the permits, for the work's processes to keep open: a permit is free when the last one closes.
   [[nodiscard]] virtual std::vector<int> entrust() { return {}; }
   [[nodiscard]] virtual std::optional<std::uint32_t> slot_of(const std::string& /*limit*/) const { return {}; }
+  /// The limits of which it holds permits, by name.
+  [[nodiscard]] virtual std::vector<std::string> limits() const { return {}; }
   virtual void release() = 0;  ///< called when the work is gone
 };
 

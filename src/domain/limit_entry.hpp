@@ -14,6 +14,7 @@ namespace stint::domain {
 struct LimitEntry {
   std::string run{};                  ///< id
   std::string agent{};                ///< of the run
+  std::string title{};                ///< of a running run
   std::string label{};                ///< of a process of this host, chosen by its owner
   std::optional<std::int64_t> pid{};  ///< of that process
   std::uint32_t weight = 1;           ///< units

@@ -1,6 +1,7 @@
 #include "domain/run_state.hpp"
 
 #include "domain/parse_name.hpp"
+#include "domain/run_causes.hpp"
 
 #include <algorithm>
 
@@ -149,6 +150,13 @@ bool is_transition(std::string_view cause, RunState from, RunState to) noexcept 
   return std::ranges::any_of(kTransitions, [&](const Transition& transition) {
     return transition.cause == cause && transition.from == from && transition.to == to;
   });
+}
+
+std::set<std::string_view> run_causes() {
+  std::set<std::string_view> causes = {kEnqueued};
+  for (const Transition& transition : kTransitions) causes.insert(transition.cause);
+  for (const Settle settle : kSettles) causes.insert(to_string(settle));
+  return causes;
 }
 
 }  // namespace stint::domain

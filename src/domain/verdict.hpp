@@ -10,11 +10,49 @@
 #include "domain/outcome.hpp"
 #include "domain/run_state.hpp"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace stint::domain {
+
+/// Which rule decided. The end of an attempt keeps it in the store, the API and the command line make words of it.
+enum class VerdictRule : std::uint8_t {
+  none,         ///< a success: nothing was to be decided
+  transient,    ///< it is repeated
+  permanent,    ///< the same would happen again
+  attempts,     ///< it would be repeated, but its attempts are used up
+  quota,        ///< a rate limit: parked
+  unreachable,  ///< the provider can't be reached: parked
+  login,        ///< parked until a person has logged in
+  retries,      ///< those of its account are used up: parked
+  starved,      ///< the host lacks something: parked
+  effects,      ///< in doubt: it may have had effects, and can't be continued
+  open_call,    ///< in doubt: it ended within a call that must not be repeated
+  handed_back,  ///< its node drains
+  cancelled,
+  budget,  ///< its time, tokens or cost are used up
+};
+inline constexpr std::array kVerdictRules = {VerdictRule::transient, VerdictRule::permanent,   VerdictRule::attempts,
+                                             VerdictRule::quota,     VerdictRule::unreachable, VerdictRule::login,
+                                             VerdictRule::retries,   VerdictRule::starved,     VerdictRule::effects,
+                                             VerdictRule::open_call, VerdictRule::handed_back, VerdictRule::cancelled,
+                                             VerdictRule::budget};
+[[nodiscard]] std::string_view to_string(VerdictRule rule) noexcept;
+[[nodiscard]] std::optional<VerdictRule> parse_verdict_rule(std::string_view name) noexcept;
+
+/// What the event that ends an attempt keeps of its verdict.
+struct VerdictRecord {
+  VerdictRule rule = VerdictRule::none;
+  std::uint32_t attempt = 1, attempts_max = 1;
+  std::optional<Duration> after{};  ///< until the run may go on by itself; none: it does not, or at once
+  std::string limit{};              ///< the account that it pauses
+  bool resumes = false;             ///< the next attempt continues the conversation
+
+  friend bool operator==(const VerdictRecord&, const VerdictRecord&) = default;
+};
 
 /// What is known of an attempt besides its outcome.
 struct VerdictFacts {
@@ -28,6 +66,7 @@ struct VerdictFacts {
 
 struct Verdict {
   Settle settle = Settle::failed;
+  VerdictRule rule = VerdictRule::none;
   bool in_doubt = false;  ///< its effects are unknown: must be marked in the store before the settlement
   std::string why;        ///< for people
   Duration retry_after{};

@@ -30,6 +30,34 @@ TEST(Verdict, a_final_outcome_ends_the_run) {
   }
 }
 
+TEST(Verdict, names_the_rule_that_decided) {
+  const auto rule_of = [](OutcomeKind kind, VerdictFacts known = facts(OnCrash::rerun)) {
+    return judge(outcome(kind), known).rule;
+  };
+  EXPECT_EQ(rule_of(OutcomeKind::succeeded), VerdictRule::none);
+  EXPECT_EQ(rule_of(OutcomeKind::cancelled), VerdictRule::cancelled);
+  EXPECT_EQ(rule_of(OutcomeKind::over_budget), VerdictRule::budget);
+  EXPECT_EQ(rule_of(OutcomeKind::agent_error), VerdictRule::permanent);
+  EXPECT_EQ(rule_of(OutcomeKind::rate_limited), VerdictRule::quota);
+  EXPECT_EQ(rule_of(OutcomeKind::not_logged_in), VerdictRule::login);
+  EXPECT_EQ(rule_of(OutcomeKind::crashed), VerdictRule::transient);
+  EXPECT_EQ(rule_of(OutcomeKind::crashed, facts(OnCrash::doubt)), VerdictRule::effects);
+  EXPECT_EQ(rule_of(OutcomeKind::api_error), VerdictRule::transient);
+  VerdictFacts last = facts(OnCrash::rerun);
+  last.number = last.attempts_max;
+  EXPECT_EQ(rule_of(OutcomeKind::crashed, last), VerdictRule::attempts);
+  VerdictFacts used = facts(OnCrash::rerun);
+  used.retries_used_up = true;
+  EXPECT_EQ(rule_of(OutcomeKind::api_error, used), VerdictRule::retries);
+  Outcome away = outcome(OutcomeKind::api_error);
+  away.unreachable = true;
+  EXPECT_EQ(judge(away, facts()).rule, VerdictRule::unreachable);
+  EXPECT_EQ(judge_open_call(outcome(OutcomeKind::succeeded)).rule, VerdictRule::open_call);
+  EXPECT_EQ(judge_starved(outcome(OutcomeKind::agent_error)).rule, VerdictRule::starved);
+  EXPECT_EQ(judge_handed_back(outcome(OutcomeKind::cancelled), facts(OnCrash::rerun)).rule, VerdictRule::handed_back);
+  for (const VerdictRule rule : kVerdictRules) EXPECT_EQ(parse_verdict_rule(to_string(rule)), rule);
+}
+
 TEST(Verdict, an_attempt_whose_end_was_not_seen_is_in_doubt) {
   EXPECT_TRUE(judge(outcome(OutcomeKind::in_doubt), facts(OnCrash::rerun)).in_doubt);
 }

@@ -336,6 +336,10 @@ bool Engine::assign(store::NodeNumber owner, store::Claim& claim, std::unique_pt
   assignment->on_crash = spec.on_crash;
   assignment->reports_use = cost_micros_per_day_.has_value();
   assignment->permits = std::move(permits);
+  if (const domain::AgentEntry* const entry = project::find_entry(*registry_, claim.agent);
+      entry != nullptr && options_.only.empty()) {  // a nested run holds none of its ancestors' limits
+    for (const domain::LimitUse& use : entry->limits) assignment->limits.push_back(use.limit);
+  }
   claim.agent = std::string(agent_of(claim.agent));  // variants exist only in the store
   assignment->carried = worker_.take(owner, claim);
   JobOptions options;

@@ -4,6 +4,7 @@
 #include "engine/timeline_core.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -42,8 +43,17 @@ class Builder {
     order_facts();
     out_.begun = cursor_ = facts_.front().at;
     find_attempts();
-    keep_longest_spans();
+    std::map<SpanKind, std::uint64_t> spans;
+    for (const AttemptLane& lane : out_.attempts) {
+      for (const AttemptLane::Part& span : lane.spans) ++spans[span.kind];
+    }
     draw();
+    add_up(spans);
+    if (keep_longest_spans()) {
+      out_.segments.clear();
+      cursor_ = out_.begun;
+      draw();
+    }
     for (const Segment& each : out_.segments) {
       (is_wait(each.kind) ? out_.waiting : out_.working) += each.length;
       const bool parked = each.kind == SpanKind::quota || each.kind == SpanKind::person;
@@ -88,6 +98,9 @@ class Builder {
       lane->state = fact.state;
       lane->hold = fact.hold;
       lane->error = fact.error;
+      lane->verdict = fact.verdict;
+      const bool goes_on = fact.state == RunState::queued || fact.state == RunState::parked;
+      if (lane->verdict && !goes_on) lane->verdict->after.reset();
       if (fact.cause == "park" || fact.cause == "hand_back" || fact.cause == "lost") --attempt;
       for (AttemptLane::Part& span : lane->spans) span.until = std::min(span.until, *lane->ended);
     }
@@ -98,13 +111,22 @@ class Builder {
     lane.spans.push_back({fact.span->kind, fact.span->name, at, fact.at, fact.span->usage});
   }
 
-  /// Ties go to the earlier span.
-  void keep_longest_spans() {
+  void add_up(std::map<SpanKind, std::uint64_t>& spans) {
+    std::map<SpanKind, milliseconds> lengths;
+    for (const Segment& each : out_.segments) lengths[each.kind] += each.length;
+    for (const SpanKind kind : domain::kSpanKinds) {
+      const Timeline::Sum sum{kind, lengths[kind], spans[kind]};
+      if (sum.length > milliseconds::zero() || sum.spans > 0) out_.sums.push_back(sum);
+    }
+  }
+
+  /// Ties go to the earlier span. False: all of them are kept.
+  bool keep_longest_spans() {
     std::vector<milliseconds> lengths;
     for (const AttemptLane& lane : out_.attempts) {
       for (const auto& span : lane.spans) lengths.push_back(span.until - span.at);
     }
-    if (lengths.size() <= Timeline::kSpansMax) return;
+    if (lengths.size() <= Timeline::kSpansMax) return false;
     const auto last = lengths.begin() + Timeline::kSpansMax - 1;
     std::ranges::nth_element(lengths, last, std::greater());
     const milliseconds least = *last;
@@ -117,6 +139,7 @@ class Builder {
         return length < least || (length == least && room-- <= 0);
       });
     }
+    return out_.spans_left_out > 0;
   }
 
   void draw() {

@@ -10,6 +10,7 @@
 #include "domain/numbers.hpp"
 #include "domain/run_state.hpp"
 #include "domain/span.hpp"
+#include "domain/verdict.hpp"
 #include "stint/retry_after.hpp"
 
 #include <cstdint>
@@ -29,8 +30,9 @@ struct TimelineFact {
   domain::Fence fence{};
   std::optional<domain::NodeNumber> node{};
   std::string error{};
-  std::optional<domain::Span> span{};      ///< of a span: it ended at `at`
-  std::vector<domain::LimitWait> waits{};  ///< of a claim
+  std::optional<domain::Span> span{};              ///< of a span: it ended at `at`
+  std::vector<domain::LimitWait> waits{};          ///< of a claim
+  std::optional<domain::VerdictRecord> verdict{};  ///< of the end of an attempt
 };
 
 struct Segment {
@@ -60,6 +62,7 @@ struct AttemptLane {
   std::optional<domain::RunState> state{};  ///< of the run after it, with its hold
   domain::Hold hold = domain::Hold::none;
   std::string error{};
+  std::optional<domain::VerdictRecord> verdict{};
   std::vector<Part> spans{};  ///< by their end; may overlap
 };
 
@@ -70,12 +73,21 @@ struct Timeline {
   std::chrono::milliseconds waiting{}, working{};
   std::vector<Segment> segments;
   std::vector<AttemptLane> attempts;
+  /// The time of each kind, from all spans: exact, whatever was left out. Kinds without time and spans are missing.
+  struct Sum {
+    domain::SpanKind kind = domain::SpanKind::queue;
+    std::chrono::milliseconds length{};
+    std::uint64_t spans = 0;  ///< of attempts
+
+    friend bool operator==(const Sum&, const Sum&) = default;
+  };
+  std::vector<Sum> sums{};
   /// Since its first start, without the time in which it was parked: what its time budget is charged with, unless a
   /// limit of its agent was paused.
   std::chrono::milliseconds charged{};
   domain::BudgetSpec budget{};        ///< its own, else its agent's
   domain::Use used{};                 ///< of the run and of all that draw on its budget
-  std::uint64_t spans_left_out = 0;   ///< shorter ones beyond kSpansMax: their time counts as `working`
+  std::uint64_t spans_left_out = 0;   ///< shorter ones beyond kSpansMax: segments show their time as `working`
   std::uint64_t events_left_out = 0;  ///< not read: a part of the history is drawn as one stretch
 
   static constexpr std::size_t kSpansMax = 500;

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
+#include <utility>
 
 namespace stint::engine {
 namespace {
@@ -16,14 +18,16 @@ using domain::SpanKind;
 using std::chrono::milliseconds;
 
 constexpr int kHistories = 2000;
+constexpr std::size_t kBusyHistories = 40;
 constexpr std::array kHolds = {Hold::none, Hold::session, Hold::delay, Hold::backoff, Hold::quota, Hold::person};
 
 class History {
  public:
-  explicit History(std::uint64_t seed) : random_(seed) {
+  explicit History(std::uint64_t seed, bool busy = false) : random_(seed) {
     add("enqueued", RunState::queued);
     const int steps = 3 + below(12);
     for (int i = 0; i < steps && !ended(); ++i) step();
+    if (busy && !ended()) add_busy_attempt();
     until_ = ended() ? facts_.back().at : facts_.back().at + milliseconds(below(40));
     if (below(2) == 0) waits_ = waits();
   }
@@ -132,6 +136,16 @@ class History {
     }
   }
 
+  /// More spans than a timeline keeps.
+  void add_busy_attempt() {
+    if (facts_.back().state != RunState::running) add("claimed", RunState::running);
+    for (std::size_t i = Timeline::kSpansMax + static_cast<std::size_t>(below(300)); i > 0; --i) {
+      const SpanKind kind = below(3) == 0 ? SpanKind::model_call : SpanKind::tool;
+      add("span", RunState::running).span = {.kind = kind, .name = {}, .length = milliseconds(below(60)), .usage = {}};
+    }
+    add("succeeded", RunState::succeeded);
+  }
+
   std::mt19937_64 random_;
   std::vector<TimelineFact> facts_;
   std::vector<domain::LimitWait> waits_;
@@ -157,6 +171,35 @@ TEST(TimelineProperty, each_millisecond_belongs_to_the_segment_that_a_naive_read
     ASSERT_EQ(cursor, history.until());
     ASSERT_EQ(timeline.waiting + timeline.working, history.until() - history.facts().front().at);
   }
+}
+
+/// Whatever is left out of segments and attempts: the sums come from all spans.
+TEST(TimelineProperty, sums_are_those_of_a_naive_reading_however_many_spans_there_are) {
+  std::size_t cut = 0;
+  for (std::uint64_t seed = 0; seed < kBusyHistories; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const History history(seed, true);
+    const Timeline timeline = history.timeline();
+    if (timeline.spans_left_out > 0) ++cut;
+    std::map<SpanKind, std::pair<milliseconds, std::uint64_t>> naive;
+    for (WallTime when = history.facts().front().at; when < history.until(); when += 1ms) {
+      naive[history.at(when).first].first += 1ms;
+    }
+    for (const TimelineFact& fact : history.facts()) {
+      if (fact.span) ++naive[fact.span->kind].second;
+      if (fact.cause == "cancel_asked") ++naive[SpanKind::ending].second;
+    }
+    milliseconds all{};
+    for (const Timeline::Sum& sum : timeline.sums) {
+      const std::pair<milliseconds, std::uint64_t> expected = std::exchange(naive[sum.kind], {});
+      ASSERT_EQ(sum.length, expected.first) << to_string(sum.kind);
+      ASSERT_EQ(sum.spans, expected.second) << to_string(sum.kind);
+      all += sum.length;
+    }
+    for (const auto& [kind, left] : naive) ASSERT_EQ(left.first + milliseconds(left.second), 0ms) << to_string(kind);
+    ASSERT_EQ(all, timeline.waiting + timeline.working);
+  }
+  EXPECT_GT(cut, kBusyHistories / 4) << "of most of them, something is left out";
 }
 
 }  // namespace

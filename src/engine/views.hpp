@@ -106,6 +106,12 @@ struct FleetStatus {
   std::uint64_t settlements_stale = 0;  ///< settlements of this daemon rejected because their fence was stale
 };
 
+/// An agent that can't run on this daemon.
+struct RefusedAgent {
+  std::string name, why;
+};
+inline constexpr std::size_t kRefusedAgentsMax = 50;  ///< listed in a look at the fleet
+
 /// The whole fleet at one moment, as the first screen of the dashboard shows it. The status and the metrics are parts
 /// of the same look, so that all of them agree.
 struct FleetView : FleetStatus {
@@ -115,6 +121,8 @@ struct FleetView : FleetStatus {
   std::vector<store::WaitGroup> parked;
   std::vector<RunView> running, needs, failures;  ///< bounded; `needs` waits for a person
   std::uint64_t needs_total = 0;
+  std::vector<RefusedAgent> refused_agents;  ///< bounded, by name
+  std::uint64_t refused_agents_total = 0;
   std::vector<store::NodeState> nodes;
   std::optional<Duration> drain_in;  ///< at the rate of the last minutes; none: unknown
 };

@@ -5,10 +5,13 @@
 #include "agent/text.hpp"
 #include "domain/bounds.hpp"
 #include "engine/rescue.hpp"
+#include "fleet/host_views.hpp"
 #include "pool/store_backoff.hpp"
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <unistd.h>
 
 namespace stint::fleet {
 namespace {
@@ -227,7 +230,11 @@ Task<Result<Receipt>> LocalFleet::cancel(std::string id) {
     co_return fail(Errc::conflict,
                    "'" + found.run.id + "' is in doubt and has no process left to end. `stint resolve` settles it");
   }
-  if (!held.empty()) {
+  const domain::RunMemo& kept = receipt.run.memo;
+  if (!kept.permits_returned.empty() || !kept.permits_held.empty()) {  // what each later reading of the run shows
+    receipt.permits_returned = kept.permits_returned;
+    receipt.permits_held = kept.permits_held;
+  } else if (!held.empty()) {
     receipt.permits_held = co_await limits_held_by(found.run.id);
     std::ranges::set_difference(held, receipt.permits_held, std::back_inserter(receipt.permits_returned));
   }
@@ -271,24 +278,63 @@ Task<Result<std::vector<AgentView>>> LocalFleet::agents() {
     for (const domain::LimitRequest& limit : spec.agent.limits) view.limits.push_back({limit.name, limit.weight});
     views.push_back(std::move(view));
   }
-  const auto snapshot = options_.snapshot ? options_.snapshot() : nullptr;
-  for (const std::string& name : snapshot ? snapshot->catalogue.broken : std::vector<std::string>()) {
-    if (std::ranges::find(views, name, &AgentView::name) != views.end()) continue;
+  for (engine::RefusedAgent& each : refused_agents()) {
+    if (std::ranges::find(views, each.name, &AgentView::name) != views.end()) continue;
     AgentView& view = views.emplace_back();
-    view.name = name;
-    view.refused = "its file has errors";
-    for (const agent::Problem& problem : project::problems_of(name, snapshot->catalogue, {})) {
-      if (problem.severity == agent::Severity::error) view.refused = describe(problem);
-      if (problem.severity == agent::Severity::error) break;
-    }
+    view.name = std::move(each.name);
+    view.refused = std::move(each.why);
   }
   std::ranges::sort(views, {}, &AgentView::name);
   co_return views;
 }
 
+std::vector<engine::RefusedAgent> LocalFleet::refused_agents() const {
+  std::map<std::string, std::string> refused;
+  for (const auto& [name, spec] : parts_.registry()) {
+    if (spec.refused && !spec.gone) refused[name] = spec.refused->describe();
+  }
+  const auto snapshot = options_.snapshot ? options_.snapshot() : nullptr;
+  for (const std::string& name : snapshot ? snapshot->catalogue.broken : std::vector<std::string>()) {
+    const auto known = parts_.registry().find(name);
+    if (known != parts_.registry().end() && !known->second.gone) continue;
+    std::string& why = refused[name] = "its file has errors";
+    const std::vector<agent::Problem> problems = project::problems_of(name, snapshot->catalogue, {});
+    const auto first = std::ranges::find(problems, agent::Severity::error, &agent::Problem::severity);
+    if (first != problems.end()) why = describe(*first);
+  }
+  std::vector<engine::RefusedAgent> list;
+  for (auto& [name, why] : refused) list.push_back({name, std::move(why)});
+  return list;
+}
+
+void LocalFleet::name_runs(std::vector<domain::LimitEntry>& entries, const std::vector<RunView>& running) {
+  for (domain::LimitEntry& entry : entries) {
+    if (entry.run.empty()) continue;
+    const auto found = std::ranges::find(running, entry.run, [](const RunView& each) { return each.run.id; });
+    if (found == running.end()) continue;
+    entry.agent = found->run.agent;
+    entry.title = found->input.title;
+  }
+}
+
+Task<Result<std::vector<RunView>>> LocalFleet::running_runs() {
+  store::Filter filter;
+  filter.states = {RunState::running};
+  filter.most = store::kRunningListMax;
+  filter.texts = true;
+  filter.text_bytes_max = kListTextMax;
+  STINT_CO_TRY(std::vector<store::Run> runs, co_await parts_.store.list(std::move(filter)));
+  std::vector<RunView> views;
+  for (store::Run& run : runs) views.push_back(view(std::move(run)));
+  co_return views;
+}
+
 Task<Result<std::vector<LimitView>>> LocalFleet::limits() {
   STINT_CO_TRY(std::vector<store::LimitState> counted, co_await parts_.store.limits(store::kLimitListMax));
-  co_return co_await list_limits(Detail::entries, std::move(counted));
+  STINT_CO_TRY(std::vector<LimitView> views, co_await list_limits(Detail::entries, std::move(counted)));
+  STINT_CO_TRY(const std::vector<RunView> running, co_await running_runs());
+  for (LimitView& view : views) name_runs(view.holders, running);
+  co_return views;
 }
 
 Task<Result<std::vector<LimitView>>> LocalFleet::list_limits(Detail detail, std::vector<store::LimitState> counted) {
@@ -300,22 +346,20 @@ Task<Result<std::vector<LimitView>>> LocalFleet::list_limits(Detail detail, std:
     const auto known = std::ranges::find(views, state.name, &LimitView::name);
     const bool is_new = known == views.end();
     LimitView& view = is_new ? views.emplace_back() : *known;
+    view.paused = state.paused;
+    view.paused_until = state.paused_until;
     if (is_new) {
       view.name = state.name;
       view.home = options_.cluster ? "cluster" : "host";
       view.capacity = state.capacity;
       view.held = state.units;
       for (store::LimitHolder& holder : state.holders) view.holders.push_back(entry_of(std::move(holder)));
-      for (store::LimitWaiter& waiter : state.line) {
-        view.line.push_back({.run = std::move(waiter.run),
-                             .agent = std::string(project::agent_of(waiter.agent)),
-                             .weight = waiter.weight,
-                             .place = static_cast<std::uint32_t>(view.line.size() + 1)});
-      }
+      for (store::LimitWaiter& waiter : state.line) view.line.push_back(entry_of(std::move(waiter)));
       view.waiting = state.waiting;
+      number_places(view.line);
+    } else if (parts_.engine != nullptr) {
+      put_runs_in_line(view, std::move(state), ::getpid());
     }
-    view.paused = state.paused;
-    view.paused_until = state.paused_until;
   }
   if (parts_.engine != nullptr) {
     for (const std::string& name : parts_.engine->call_limits().names()) {

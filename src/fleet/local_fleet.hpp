@@ -113,6 +113,11 @@ class LocalFleet final : public Fleet {
   Task<Result<engine::FleetView>> look(Detail detail);
   /// `counted`: the limits that the store counts. Adds those of this host and of this process.
   Task<Result<std::vector<LimitView>>> list_limits(Detail detail, std::vector<store::LimitState> counted);
+  /// Agents that can't run here: refused, or their file has errors. By name.
+  [[nodiscard]] std::vector<engine::RefusedAgent> refused_agents() const;
+  /// Adds agent and title to the entries of running runs. `running`: as far as the caller has them.
+  static void name_runs(std::vector<domain::LimitEntry>& entries, const std::vector<RunView>& running);
+  Task<Result<std::vector<RunView>>> running_runs();
   [[nodiscard]] FleetHealth health_with(std::vector<store::QueueState> queues) const;
   Task<std::vector<std::string>> limits_held_by(const std::string& run);
   Task<Result<>> add_variants(store::Filter& filter);
@@ -142,6 +147,7 @@ class LocalFleet final : public Fleet {
   /// The name of the run's agent in the store: its account may have a lane of its own.
   [[nodiscard]] std::string name_in_store_of(const RunView& view) const;
   [[nodiscard]] engine::TimelineFact fact_of(store::Event event) const;
+  void add_reasons_here(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
   void add_reasons_of_attempt(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
   void add_reasons_of_queue(const RunView& view, std::vector<domain::WaitReason>& reasons) const;
   [[nodiscard]] std::optional<std::int64_t> cost_per_day() const;
@@ -158,5 +164,6 @@ class LocalFleet final : public Fleet {
 /// Whether the run is parked on a limit, and goes on when that is resumed.
 [[nodiscard]] bool is_parked_on_limit(const store::Why& why) noexcept;
 [[nodiscard]] domain::LimitEntry entry_of(store::LimitHolder holder);
+[[nodiscard]] domain::LimitEntry entry_of(store::LimitWaiter waiter);
 
 }  // namespace stint::fleet

@@ -40,6 +40,9 @@ void take_sums(const store::Snapshot& snapshot, engine::FleetView& view) {
   view.cost_micros_today = std::max<std::int64_t>(0, snapshot.today.cost_micros);
   view.tokens_today = std::max<std::int64_t>(0, snapshot.today.tokens);
   view.parked = snapshot.parked;
+  for (store::WaitGroup& group : view.parked) {  // as in why(): its host lacked something
+    if (group.cause == domain::WaitCause::quota && group.limit.empty()) group.cause = domain::WaitCause::shortage;
+  }
   view.nodes = snapshot.nodes;
   view.needs_total = snapshot.needs_total();
 }
@@ -67,8 +70,8 @@ FleetHealth LocalFleet::health_with(std::vector<store::QueueState> queues) const
 }
 
 Task<Result<engine::FleetView>> LocalFleet::look(Detail detail) {
-  const std::uint32_t listed = detail == Detail::entries ? store::kLimitListMax : 0;
-  STINT_CO_TRY(store::Snapshot snapshot, co_await parts_.store.snapshot(listed, kListTextMax));
+  // Also for a summary: how much of a line free units suffice for, its weights say.
+  STINT_CO_TRY(store::Snapshot snapshot, co_await parts_.store.snapshot(store::kLimitListMax, kListTextMax));
   engine::FleetView view;
   STINT_CO_TRY(view.limits, co_await list_limits(detail, snapshot.limits));
   take_sums(snapshot, view);
@@ -89,6 +92,10 @@ Task<Result<engine::FleetView>> LocalFleet::look(Detail detail) {
   const bool begins = parts_.engine == nullptr || (!view.shortage && !parts_.engine->is_draining());
   if (begins) view.drain_in = store::estimate_drain(snapshot, view.queue);
   for (store::Run& run : snapshot.running) view.running.push_back(this->view(std::move(run)));
+  for (LimitView& limit : view.limits) name_runs(limit.holders, view.running);
+  view.refused_agents = refused_agents();
+  view.refused_agents_total = view.refused_agents.size();
+  if (view.refused_agents.size() > engine::kRefusedAgentsMax) view.refused_agents.resize(engine::kRefusedAgentsMax);
   for (store::Run& run : snapshot.needs) view.needs.push_back(this->view(std::move(run)));
   for (store::Run& run : snapshot.failures) view.failures.push_back(this->view(std::move(run)));
   co_return view;

@@ -24,6 +24,8 @@ engine::TimelineFact LocalFleet::fact_of(store::Event event) const {
   fact.error = std::move(event.error);
   if (event.cause == "span") fact.span = parts_.run_codec.read_span(event.data);
   if (event.cause == "claimed" && !event.data.empty()) fact.waits = parts_.run_codec.read_waits(event.data);
+  const bool ends = event.state && event.state != domain::RunState::running && event.cause != "claimed";
+  if (ends && !event.data.empty()) fact.verdict = parts_.run_codec.read_verdict(event.data);
   fact.cause = std::move(event.cause);
   return fact;
 }

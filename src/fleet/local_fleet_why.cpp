@@ -32,6 +32,13 @@ WaitReason reason_of(store::Why why) {
 
 }  // namespace
 
+domain::LimitEntry entry_of(store::LimitWaiter waiter) {
+  return {.run = std::move(waiter.run),
+          .agent = std::string(project::agent_of(waiter.agent)),
+          .weight = waiter.weight,
+          .since = waiter.since};
+}
+
 domain::LimitEntry entry_of(store::LimitHolder holder) {
   return {.run = std::move(holder.run),
           .agent = std::string(project::agent_of(holder.agent)),
@@ -54,10 +61,18 @@ Task<Result<WhyView>> LocalFleet::why(std::string id) {
       each.detail = found.run.error;
     }
   }
-  if (parts_.engine == nullptr) co_return why;
-  if (found.run.state == RunState::running) add_reasons_of_attempt(found, why.reasons);
-  if (found.run.state == RunState::queued) add_reasons_of_queue(found, why.reasons);
+  if (parts_.engine != nullptr) add_reasons_here(found, why.reasons);
+  const bool holders = std::ranges::any_of(why.reasons, [](const WaitReason& each) { return !each.holders.empty(); });
+  if (holders) {
+    STINT_CO_TRY(const std::vector<RunView> running, co_await running_runs());
+    for (WaitReason& each : why.reasons) name_runs(each.holders, running);
+  }
   co_return why;
+}
+
+void LocalFleet::add_reasons_here(const RunView& found, std::vector<WaitReason>& reasons) const {
+  if (found.run.state == RunState::running) add_reasons_of_attempt(found, reasons);
+  if (found.run.state == RunState::queued) add_reasons_of_queue(found, reasons);
 }
 
 void LocalFleet::add_reasons_of_attempt(const RunView& view, std::vector<WaitReason>& reasons) const {

@@ -39,7 +39,12 @@ Task<Response> act_on(fleet::Fleet& fleet, std::string named, Act act, Show show
   const auto run = co_await look_up(fleet, std::move(named));
   if (!run) co_return run.error();
   const auto done = co_await std::invoke(act, fleet, run->run.id);
-  co_return done ? show(run->run.id, done) : problem(done.error());
+  if (done) co_return show(run->run.id, done);
+  if (done.error() == Errc::invalid) {  // it may have been deleted meanwhile
+    const auto still = co_await look_up(fleet, run->run.id);
+    if (!still) co_return still.error();
+  }
+  co_return problem(done.error());
 }
 
 /// 202 for a run that was accepted but can't be waited for here: the daemon drains, or the store fails for now. Not an

@@ -2,6 +2,9 @@
 #include "http/api.hpp"
 
 #include "domain/driver_descriptor.hpp"
+#include "domain/fleet_event.hpp"
+#include "domain/run_causes.hpp"
+#include "domain/verdict.hpp"
 #include "http/api_test_support.hpp"
 
 #include <boost/json.hpp>
@@ -9,6 +12,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 namespace stint::http {
 namespace {
@@ -143,6 +147,34 @@ TEST(Openapi, the_drivers_are_those_of_the_table) {
   std::vector<std::string_view> names;
   for (const auto& name : named) names.emplace_back(name.as_string());
   EXPECT_EQ(names, std::vector<std::string_view>(domain::kDriverNames.begin(), domain::kDriverNames.end()));
+}
+
+/// The values of the enum of a schema, in order.
+std::set<std::string, std::less<>> described(std::string_view schema) {
+  const auto document = boost::json::parse(openapi_text());
+  std::set<std::string, std::less<>> names;
+  for (const auto& name : document.at("components").at("schemas").at(schema).at("enum").as_array()) {
+    names.emplace(name.as_string());
+  }
+  return names;
+}
+
+TEST(Openapi, the_causes_of_the_fleet_are_those_of_the_code) {
+  std::set<std::string, std::less<>> causes = {"batch_began", "batch_ended"};
+  causes.insert(domain::kFleetCauses.begin(), domain::kFleetCauses.end());
+  EXPECT_EQ(described("FleetCause"), causes);
+}
+
+TEST(Openapi, the_causes_of_runs_are_those_of_the_code) {
+  std::set<std::string, std::less<>> causes = {"conversation", "tool", "note", "span"};
+  for (const std::string_view cause : domain::run_causes()) causes.emplace(cause);
+  EXPECT_EQ(described("RunCause"), causes);
+}
+
+TEST(Openapi, the_rules_of_verdicts_are_those_of_the_code) {
+  std::set<std::string, std::less<>> rules;
+  for (const domain::VerdictRule rule : domain::kVerdictRules) rules.emplace(to_string(rule));
+  EXPECT_EQ(described("VerdictRule"), rules);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ class HeldHostPermits final : public domain::HeldPermits {
   [[nodiscard]] std::optional<std::uint32_t> slot_of(const std::string& limit) const override {
     return permit_.index_of(limit);
   }
+  [[nodiscard]] std::vector<std::string> limits() const override { return permit_.limits(); }
   void release() override { permit_.release(); }
 
  private:

@@ -29,11 +29,13 @@ Listing list(const HostLimit& limit) {
 }
 
 domain::LimitEntry entry_of(const os::SlotRecord& record) {
-  return {.run = record.run.substr(0, record.run.find(':')),
-          .label = record.label,
-          .pid = record.pid,
-          .weight = record.weight,
-          .since = WallTime{std::chrono::milliseconds(record.since_ms)}};
+  domain::LimitEntry entry;
+  entry.run = record.run.substr(0, record.run.find(':'));
+  entry.label = record.label;
+  entry.pid = record.pid;
+  entry.weight = record.weight;
+  if (record.since_ms > 0) entry.since = WallTime{std::chrono::milliseconds(record.since_ms)};
+  return entry;
 }
 
 domain::LimitEntry entry_of(const Slots::Holder& holder, std::uint32_t capacity) {

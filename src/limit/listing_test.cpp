@@ -24,8 +24,8 @@ Slots::Holder holder() {
 
 TEST(LimitListing, an_entry_names_the_run_and_the_process_of_a_slot) {
   const domain::LimitEntry entry = entry_of(holder(), 4);
-  EXPECT_EQ(entry, (domain::LimitEntry{.run = "abc", .label = "train", .pid = 7, .weight = 1, .since = WallTime()}))
-      << "a slot is one unit, whatever the weight of its holder, and nothing is unusual about it";
+  EXPECT_EQ(entry, (domain::LimitEntry{.run = "abc", .label = "train", .pid = 7, .weight = 1}))
+      << "a slot is one unit, whatever the weight of its holder, and nothing is unusual about it; its age is unknown";
 }
 
 TEST(LimitListing, a_slot_locked_by_another_tool_has_neither_run_nor_process) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <dirent.h>
 #include <optional>
+#include <set>
 #include <sys/stat.h>
 
 namespace stint::limit {
@@ -53,6 +54,12 @@ std::vector<int> HostPermit::entrust() {
   std::vector<int> result;
   for (const Held& slot : slots_) result.push_back(slot.fd.get());
   return result;
+}
+
+std::vector<std::string> HostPermit::limits() const {
+  std::set<std::string> names;
+  for (const Held& each : slots_) names.insert(each.limit);
+  return {names.begin(), names.end()};
 }
 
 std::optional<std::uint32_t> HostPermit::index_of(std::string_view limit) const noexcept {

@@ -38,6 +38,8 @@ class HostPermit {
   [[nodiscard]] bool empty() const noexcept { return slots_.empty(); }
   /// The number of a slot of that limit; nothing if it holds none.
   [[nodiscard]] std::optional<std::uint32_t> index_of(std::string_view limit) const noexcept;
+  /// The limits of which it holds slots: each once, by name.
+  [[nodiscard]] std::vector<std::string> limits() const;
 
  private:
   friend class Slots;

@@ -97,7 +97,8 @@ class Carried {
   bool resumable = false;                   ///< another node could continue it from what the store has
   bool conversation_may_not_exist = false;  ///< the one to continue: its id was chosen, but it may never have begun
   EffectsMark effects;
-  std::vector<const CallWait*> call_waits;  ///< oldest first
+  std::vector<const CallWait*> call_waits;                  ///< oldest first
+  std::vector<std::string> permits_returned, permits_held;  ///< when its work is over: limits, for the receipt
 
  private:
   CarriedRuns& all_;

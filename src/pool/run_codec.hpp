@@ -2,6 +2,7 @@
 #pragma once
 
 #include "domain/driver.hpp"
+#include "domain/verdict.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -38,6 +39,11 @@ class RunCodec {
   /// What a run waited for before it was claimed: the data of that event. Empty: this codec does not keep it.
   [[nodiscard]] virtual std::string write_waits(const std::vector<domain::LimitWait>& /*waits*/) const { return {}; }
   [[nodiscard]] virtual std::vector<domain::LimitWait> read_waits(std::string_view /*data*/) const { return {}; }
+  /// The verdict about an attempt: the data of the event that ends it. Empty: this codec does not keep it.
+  [[nodiscard]] virtual std::string write_verdict(const domain::VerdictRecord& /*verdict*/) const { return {}; }
+  [[nodiscard]] virtual std::optional<domain::VerdictRecord> read_verdict(std::string_view /*data*/) const {
+    return std::nullopt;
+  }
 };
 
 }  // namespace stint::pool

@@ -16,6 +16,20 @@ store::Settlement settlement_of(store::AttemptKey attempt, const domain::Verdict
   return settlement;
 }
 
+domain::VerdictRecord record_of(const domain::Verdict& verdict, const store::Settlement& settlement,
+                                std::uint32_t attempt, std::uint32_t attempts_max) {
+  domain::VerdictRecord record;
+  record.rule = verdict.rule;
+  record.attempt = attempt;
+  record.attempts_max = attempts_max;
+  record.limit = settlement.park_on;
+  record.resumes = verdict.resumes;
+  if (verdict.in_doubt) return record;
+  if (settlement.settle == domain::Settle::retry) record.after = settlement.retry_after;
+  if (settlement.settle == domain::Settle::park) record.after = settlement.park_for;
+  return record;
+}
+
 domain::RunMemo memo_of(std::unique_ptr<domain::RunMemo> before, const domain::Verdict& verdict,
                         domain::WorkReport& report) {
   Outcome& outcome = report.outcome;

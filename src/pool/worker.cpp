@@ -44,6 +44,15 @@ std::unique_ptr<domain::WorkReport> not_begun(const Error& error) {
   return report;
 }
 
+/// Sorted, each once.
+std::vector<std::string> without(std::vector<std::string> names, const std::vector<std::string>& others) {
+  std::ranges::sort(names);
+  const auto rest = std::ranges::unique(names);
+  names.erase(rest.begin(), rest.end());
+  std::erase_if(names, [&](const std::string& each) { return std::ranges::find(others, each) != others.end(); });
+  return names;
+}
+
 /// A stop was requested before the work began.
 std::unique_ptr<domain::WorkReport> stopped_before(const Carried& carried) {
   return not_begun(outcome_of(carried.stopped()), carried.stop_text());
@@ -201,6 +210,10 @@ Task<> Worker::end_at(Carried& carried, TimePoint deadline) {
 
 /// Permits of work that could not be ended stay held: the next request for them checks whether the work is gone.
 void Worker::release_permits(Assignment& assignment, Carried& carried, const domain::WorkReport& report) {
+  std::vector<std::string> held = assignment.permits ? assignment.permits->limits() : std::vector<std::string>();
+  (report.left ? carried.permits_held : carried.permits_returned) = std::move(held);
+  // Those of the store are free when it has the settlement.
+  carried.permits_returned.insert(carried.permits_returned.end(), assignment.limits.begin(), assignment.limits.end());
   if (assignment.permits && !report.left) assignment.permits->release();
   assignment.permits.reset();
   carried.work_is_over();
@@ -217,7 +230,9 @@ domain::Verdict Worker::judge(const Assignment& assignment, const Carried& carri
   facts.wall_now = parts_.system.wall_now();
   if (carried.effects.has_open_call()) return domain::judge_open_call(outcome);
   const bool handed_back = carried.stopped() == Carried::Stop::handed_back;
-  if (handed_back && !report.begun) return domain::Verdict{.settle = Settle::hand_back, .why = {}, .park_for = {}};
+  if (handed_back && !report.begun)
+    return domain::Verdict{
+        .settle = Settle::hand_back, .rule = domain::VerdictRule::handed_back, .why = {}, .park_for = {}};
   if (report.starved || report.conversation_missing) return domain::judge_starved(outcome);
   if (handed_back) return domain::judge_handed_back(outcome, facts);
   if (assignment.account.empty()) return domain::judge(outcome, facts);
@@ -242,13 +257,20 @@ Task<Result<>> Worker::settle(const Assignment& assignment, Carried& carried, do
   if (report.conversation_missing) (void)co_await conversations_.keep(carried, "");
   store::Settlement settlement = settlement_of(carried.attempt_key(), verdict, report.outcome.usage);
   if (report.begun) {  // otherwise the memo of earlier attempts stays
-    settlement.result = parts_.run_codec.write(memo_of(std::move(carried.before), verdict, report));
+    domain::RunMemo memo = memo_of(std::move(carried.before), verdict, report);
+    memo.permits_returned = without(carried.permits_returned, carried.permits_held);
+    memo.permits_held = carried.permits_held;
+    settlement.result = parts_.run_codec.write(memo);
   }
   if (verdict.settle == Settle::retry) {
     const Duration wait = backoff(assignment.backoff, carried.attempt, parts_.system.random());
     settlement.retry_after = std::max(settlement.retry_after, wait);
   }
   if (verdict.pauses_account) settlement.park_on = assignment.account;
+  if (verdict.rule != domain::VerdictRule::none) {
+    const auto record = record_of(verdict, settlement, carried.attempt, domain::attempts_of(assignment.budget));
+    settlement.data = parts_.run_codec.write_verdict(record);
+  }
   std::optional<RunState> state;
   if (co_await mark_effects(assignment, carried, report, verdict, settlement)) {
     const bool restarts = report.begun && assignment.on_crash == domain::OnCrash::resume && !carried.resumable;

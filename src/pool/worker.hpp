@@ -33,6 +33,7 @@ struct Assignment {
   domain::OnCrash on_crash = domain::OnCrash::doubt;
   bool reports_use = false;                      ///< also if no budget of its own bounds it: the day has one
   std::unique_ptr<domain::HeldPermits> permits;  ///< null: none needed
+  std::vector<std::string> limits;               ///< of the store, of which the claim holds permits
   std::unique_ptr<Carried> carried;
 };
 

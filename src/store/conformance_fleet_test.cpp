@@ -315,6 +315,28 @@ TEST_P(StoreTest, events_of_a_run_have_no_gaps) {
   EXPECT_EQ(error_of(store().events("zzzzzzzzzzzz", 0, 1)), Errc::invalid);
 }
 
+TEST_P(StoreTest, a_settlement_gives_its_data_to_the_event_that_ends_the_attempt) {
+  define("a");
+  const NodeNumber node = enrol();
+  const std::string first = submit("a"), second = submit("a", [](NewRun& run) { run.session = "s"; });
+  submit("a", [](NewRun& run) { run.session = "s"; });
+  std::vector<Settlement> ends;
+  for (const Claim& each : claim(node, "a", 2)) {
+    Settlement& end = ends.emplace_back();
+    end.attempt = each.attempt_key();
+    end.settle = ends.size() == 1 ? Settle::retry : Settle::succeeded;
+    if (ends.size() == 1) end.data = R"({"verdict":1})";
+  }
+  get(store().settle(node, ends));
+  const auto data_of = [&](const std::string& id) {
+    std::string all;
+    for (const Event& event : get(store().events(id, 0, 100))) all += event.cause + event.data + " ";
+    return all;
+  };
+  EXPECT_EQ(data_of(first), R"(enqueued claimed retry{"verdict":1} )");
+  EXPECT_EQ(data_of(second), "enqueued claimed succeeded ") << "and only to that one";
+}
+
 TEST_P(StoreTest, the_feed_can_be_followed_from_now_on) {
   define("a");
   const auto before = get(store().feed(std::string(kFeedNow), 10));

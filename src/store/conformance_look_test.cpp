@@ -104,7 +104,8 @@ TEST_P(StoreTest, a_limit_lists_its_holders_and_its_line) {
   EXPECT_EQ(limits[0].holders,
             (std::vector<LimitHolder>{{first, "b", 2, since(first)}, {second, "a", 1, since(second)}}))
       << "earliest claim first, with the weight of the claim";
-  EXPECT_EQ(limits[0].line, (std::vector<LimitWaiter>{{urgent, "b", 3}, {third, "a", 1}}))
+  EXPECT_EQ(limits[0].line,
+            (std::vector<LimitWaiter>{{urgent, "b", 3, world().now()}, {third, "a", 1, world().now() - 1s}}))
       << "by rank, over all agents";
   EXPECT_EQ(limits[1].holders, (std::vector<LimitHolder>{{first, "b", 1, since(first)}}));
   EXPECT_TRUE(limits[1].line.empty()) << "no agent uses it now";

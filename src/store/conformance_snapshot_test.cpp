@@ -83,8 +83,9 @@ TEST_P(SnapshotTest, divides_the_queue_by_reason) {
   EXPECT_EQ(now.counts.at(RunState::queued), 6U);
   EXPECT_EQ(now.claimable(), 3U) << "without the one that its node keeps";
   EXPECT_EQ(now.waiting,
-            (std::vector<WaitGroup>{{.cause = WaitCause::session, .limit = {}, .runs = 1, .oldest = first + 1s},
-                                    {.cause = WaitCause::delay, .limit = {}, .runs = 1, .oldest = first + 1s}}));
+            (std::vector<WaitGroup>{
+                {.cause = WaitCause::session, .limit = {}, .runs = 1, .oldest = first + 1s},
+                {.cause = WaitCause::delay, .limit = {}, .runs = 1, .oldest = first + 1s, .until = first + 1s + 1h}}));
   const QueueSplit split = split_queue(now, now.limits);
   EXPECT_EQ(split.startable, 3U) << "one of the two that need the limit, and both others";
   ASSERT_EQ(split.held.size(), 3U);
@@ -94,6 +95,33 @@ TEST_P(SnapshotTest, divides_the_queue_by_reason) {
   const Snapshot paused = snapshot();
   EXPECT_EQ(split_queue(paused, paused.limits).held[2],
             (WaitGroup{.cause = WaitCause::paused, .limit = "gpu", .runs = 2, .oldest = first + 1s}));
+}
+
+TEST_P(SnapshotTest, parked_runs_are_grouped_with_the_moment_when_the_first_goes_on) {
+  define("a");
+  const NodeNumber node = enrol();
+  const auto park = [&](std::string limit, std::optional<Duration> length) {
+    submit("a");
+    settle(node, claim_one(node, "a"), Settle::park, [&](Settlement& end) {
+      end.park_on = std::move(limit);
+      end.park_for = length;
+    });
+  };
+  const WallTime first = world().now();
+  park("account", 2h);
+  world().advance(1s);
+  get(store().beat(node));
+  park("account", 1h);
+  park("", 5s);
+  park("", std::nullopt);
+  submit("a", [](NewRun& run) { run.delay = 3h; });
+  const Snapshot now = snapshot();
+  EXPECT_EQ(now.parked,
+            (std::vector<WaitGroup>{
+                {.cause = WaitCause::quota, .runs = 1, .oldest = first + 1s, .until = first + 6s},
+                {.cause = WaitCause::quota, .limit = "account", .runs = 2, .oldest = first, .until = first + 1s + 1h},
+                {.cause = WaitCause::person, .runs = 1, .oldest = first + 1s}}));
+  EXPECT_EQ(split_queue(now, now.limits).oldest, std::nullopt) << "a run whose start time is to come does not wait";
 }
 
 TEST_P(SnapshotTest, a_run_that_was_claimed_before_waits_since_it_came_back) {

@@ -46,6 +46,7 @@ Result<std::vector<LimitState>> Ledger::limits(std::uint32_t listed) {
     if (listed == 0) continue;
     STINT_TRY(state.holders, holders(limit.number, listed));
     STINT_TRY(state.line, rows_.waiters(limit.number, std::min(listed, kLimitListMax)));
+    for (LimitWaiter& waiter : state.line) waiter.since = clock_.shown(waiter.since);
   }
   return found;
 }

@@ -68,7 +68,7 @@ Result<RunState> Ledger::settle_row(RunRow& row, Settlement&& settlement) {
   if (parked) row.budget_until.reset();
   run.unsafe = next == RunState::in_doubt && run.unsafe;
   if (domain::is_finished(next)) run.finished_at = at;
-  STINT_CHECK(save(row, std::string(to_string(settle)), owner));
+  STINT_CHECK(save(row, std::string(to_string(settle)), owner, std::move(settlement.data)));
   if (!settlement.result.empty()) STINT_CHECK(rows_.put_result(run.number, std::move(settlement.result)));
   if (run.finished_at) STINT_CHECK(promote(run.session));
   if (park && !settlement.park_on.empty()) STINT_CHECK(pause(settlement.park_on, settlement.park_for, true));

@@ -50,7 +50,8 @@ Result<Snapshot> Ledger::snapshot(std::uint32_t listed, std::uint32_t text_bytes
     groups.push_back({.cause = domain::cause_of(held.hold),
                       .limit = held.limit,
                       .runs = held.runs,
-                      .oldest = clock_.shown(held.oldest)});
+                      .oldest = clock_.shown(held.oldest),
+                      .until = clock_.shown(held.until)});
   }
   sort_groups(snapshot.waiting);
   sort_groups(snapshot.parked);

@@ -162,8 +162,9 @@ Result<std::vector<LimitWaiter>> MemoryRows::waiters(LimitNumber limit, std::siz
   std::ranges::sort(found);
   std::vector<LimitWaiter> line;
   for (const auto& [rank, number, weight] : found) {
-    const Run& run = runs_.at(number).row.run;
-    if (line.size() < most) line.push_back({run.id, run.agent, weight});
+    if (line.size() >= most) break;
+    const Entry& entry = runs_.at(number);
+    line.push_back({entry.row.run.id, entry.row.run.agent, weight, waits_since(entry)});
   }
   return line;
 }

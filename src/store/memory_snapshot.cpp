@@ -54,6 +54,7 @@ Result<Tally> MemoryRows::tally() {
       Tally::Held& group = held[{run.state, run.hold, entry.row.parked_on}];
       ++group.runs;
       group.oldest = earliest(group.oldest, since);
+      if (run.not_before && run.hold != Hold::session) group.until = earliest(group.until, *run.not_before);
     }
   }
   for (auto& [key, group] : held) {

@@ -75,7 +75,7 @@ std::vector<LimitState> read_limits(const PostgresRows& rows) {
     if (rows.flag(row, kListedColumn)) {
       found.back().holders.push_back(std::move(each));
     } else {
-      found.back().line.push_back({std::move(each.run), std::move(each.agent), each.weight});
+      found.back().line.push_back({std::move(each.run), std::move(each.agent), each.weight, each.since});
     }
   }
   return found;

@@ -53,7 +53,8 @@ Result<> read_held(const PostgresRows& rows, Snapshot& snapshot) {
         .push_back({.cause = domain::cause_of(hold),
                     .limit = rows.text(row, 2),
                     .runs = static_cast<std::uint64_t>(rows.number(row, 3)),
-                    .oldest = rows.time(row, 4)});
+                    .oldest = rows.time(row, 4),
+                    .until = rows.time(row, 5)});
   }
   const auto key = [](const WaitGroup& group) { return std::tie(group.cause, group.limit); };
   std::ranges::sort(snapshot.parked, {}, key);

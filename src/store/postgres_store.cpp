@@ -307,7 +307,7 @@ Task<Result<std::vector<Claim>>> PostgresStore::owned(NodeNumber node) {
 
 Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(NodeNumber node,
                                                                          std::vector<Settlement> settlements) {
-  Texts settles, errors, results, park_on;
+  Texts settles, errors, results, park_on, data;
   Numbers runs, fences, retries, parks, tokens, cost;
   for (Settlement& settlement : settlements) {
     runs.emplace_back(settlement.attempt.run.value);
@@ -320,10 +320,11 @@ Task<Result<std::vector<std::optional<RunState>>>> PostgresStore::settle(NodeNum
     parks.push_back(maybe_ms(settlement.park_for));
     tokens.emplace_back(settlement.tokens);
     cost.emplace_back(settlement.cost_micros);
+    data.push_back(std::move(settlement.data));
   }
   Parameters parameters;
   parameters.number(node).numbers(runs).numbers(fences).texts(settles).texts(errors).texts(results);
-  parameters.numbers(retries).texts(park_on).numbers(parks).numbers(tokens).numbers(cost);
+  parameters.numbers(retries).texts(park_on).numbers(parks).numbers(tokens).numbers(cost).texts(data);
   expect(parameters);
   STINT_CO_TRY(const PostgresRows rows, co_await writing_.run(query::settle, std::move(parameters),
                                                               PostgresClient::Repeat::if_not_done, while_leased(node)));

@@ -115,7 +115,9 @@ QueueSplit split_queue(const Snapshot& snapshot, const std::vector<LimitState>& 
   split.startable = startable.runs;
   split.startable_oldest = startable.oldest();
   split.held = snapshot.waiting;
-  for (const WaitGroup& group : snapshot.waiting) split.oldest = earlier(split.oldest, group.oldest);
+  for (const WaitGroup& group : snapshot.waiting) {
+    if (group.cause != WaitCause::delay) split.oldest = earlier(split.oldest, group.oldest);
+  }
   for (const AgentLine& line : snapshot.lines) split.oldest = earlier(split.oldest, line.oldest);
   for (const auto& [key, sum] : sums) {
     split.held.push_back({.cause = key.first, .limit = key.second, .runs = sum.runs, .oldest = sum.oldest()});

@@ -80,11 +80,12 @@ TEST(QueueSplit, a_pause_goes_before_a_turn_a_probe_and_a_full_limit) {
 
 TEST(QueueSplit, groups_are_sorted_and_sum_up_over_agents) {
   Snapshot snapshot;
-  snapshot.waiting = {{.cause = WaitCause::delay, .limit = {}, .runs = 7, .oldest = second(2)}};
+  snapshot.waiting = {{.cause = WaitCause::delay, .limit = {}, .runs = 7, .oldest = second(0)}};
   snapshot.lines = {line_of("a", 2, {{"gpu", 1}}, 8), line_of("b", 3, {{"gpu", 1}}, 3), line_of("c", 1, {{"disk", 1}})};
   const QueueSplit split = split_queue(snapshot, {limit_of("disk", 1, 1), limit_of("gpu", 1, 1)});
+  EXPECT_EQ(split.oldest, second(1)) << "delayed runs are not due yet";
   EXPECT_EQ(split.held,
-            (std::vector<WaitGroup>{{.cause = WaitCause::delay, .limit = {}, .runs = 7, .oldest = second(2)},
+            (std::vector<WaitGroup>{{.cause = WaitCause::delay, .limit = {}, .runs = 7, .oldest = second(0)},
                                     {.cause = WaitCause::limit, .limit = "disk", .runs = 1, .oldest = second(1)},
                                     {.cause = WaitCause::limit, .limit = "gpu", .runs = 5, .oldest = second(3)}}));
 }

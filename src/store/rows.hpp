@@ -149,6 +149,7 @@ struct Tally {
     std::string limit;  ///< of a parked run
     std::uint64_t runs = 0;
     std::optional<WallTime> oldest;
+    std::optional<WallTime> until;  ///< the earliest moment from which one of them may go on
   };
   struct Line {
     AgentNumber agent{};

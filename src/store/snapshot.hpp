@@ -28,6 +28,8 @@ struct WaitGroup {
   /// Since when the first of them waits: its submission, or the end of its last attempt. None: not known for this part
   /// of an agent's queue.
   std::optional<WallTime> oldest{};
+  /// When the first of them goes on by itself: the end of a delay, a back-off or a park. None: not at a known moment.
+  std::optional<WallTime> until{};
 
   friend bool operator==(const WaitGroup&, const WaitGroup&) = default;
 };
@@ -46,7 +48,7 @@ struct AgentLine {
 struct QueueSplit {
   std::uint64_t startable = 0;                 ///< could begin now, if there were workers enough
   std::optional<WallTime> startable_oldest{};  ///< as WaitGroup::oldest
-  std::optional<WallTime> oldest{};            ///< of all queued runs
+  std::optional<WallTime> oldest{};            ///< of all queued runs, without those whose start time is to come
   std::vector<WaitGroup> held{};               ///< by cause, then by limit
 };
 

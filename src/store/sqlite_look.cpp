@@ -211,7 +211,8 @@ Result<std::vector<LimitWaiter>> SqliteRows::waiters(LimitNumber limit, std::siz
     Query query(database_, query::first_ready);
     query.bind(1, number).bind(2, static_cast<std::int64_t>(most));
     while (query.next()) {
-      found.emplace_back(query.number(1), query.number(2), LimitWaiter{query.text(0), name, weight});
+      found.emplace_back(query.number(1), query.number(2),
+                         LimitWaiter{query.text(0), name, weight, query.time(3).value_or(WallTime())});
     }
     STINT_CHECK(query.end());
   }

@@ -67,6 +67,7 @@ Result<Tally> SqliteRows::tally() {
     held.limit = query.text(2);
     held.runs = static_cast<std::uint64_t>(query.number(3));
     held.oldest = query.time(4);
+    held.until = query.time(5);
   }
   STINT_CHECK(query.end());
   return tally;

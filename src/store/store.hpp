@@ -111,6 +111,7 @@ struct Settlement {
   domain::Settle settle = domain::Settle::failed;
   std::string error;
   std::string result;                        ///< JSON; kept if not empty
+  std::string data;                          ///< JSON: data of the event that ends the attempt; may be empty
   Duration retry_after{};                    ///< of a retry: the shortest delay
   std::string park_on;                       ///< of a park: the limit that the settlement also pauses; empty: none
   std::optional<Duration> park_for;          ///< none: until a person resumes it
@@ -172,7 +173,7 @@ struct Event {
   domain::Hold hold = domain::Hold::none;
   std::optional<NodeNumber> node;
   std::string error;  ///< of the ended attempt
-  std::string data;   ///< JSON of a note; may be empty
+  std::string data;   ///< JSON of a note, a claim, the end of an attempt or an event of the fleet; may be empty
   WallTime at{};
   std::string cursor{};  ///< opaque position in the feed: the feed continues after this event
 };

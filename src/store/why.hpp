@@ -32,6 +32,7 @@ struct LimitWaiter {
   std::string run;    ///< id
   std::string agent;  ///< as the store names it
   std::uint32_t weight = 1;
+  WallTime since{};  ///< its submission, or the end of its last attempt
 
   friend bool operator==(const LimitWaiter&, const LimitWaiter&) = default;
 };

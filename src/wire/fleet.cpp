@@ -56,16 +56,12 @@ json::object whole_run_value(const engine::RunView& view) {
   object["result"] = text_value(memo.text);
   if (!memo.denials.empty()) object["denials"] = denials_value(memo.denials);
   if (!memo.conversation.empty()) object["conversation"] = text_value(memo.conversation);
+  object["permits_returned"] = texts_value(memo.permits_returned);
+  object["permits_held"] = texts_value(memo.permits_held);
   object["processes_ended"] = memo.processes_ended;
   object["streams_closed"] = memo.streams_closed;
   object["ending_ms"] = to_ms(memo.ending);
   return object;
-}
-
-json::array texts_value(const std::vector<std::string>& texts) {
-  json::array array;
-  for (const std::string& each : texts) array.push_back(text_value(each));
-  return array;
 }
 
 json::object event_value(const store::Event& event) {
@@ -121,7 +117,16 @@ json::array groups_value(const std::vector<store::WaitGroup>& groups) {
     json::object object{
         {"reason", to_string(group.cause)}, {"runs", group.runs}, {"oldest_at", maybe_time(group.oldest)}};
     if (!group.limit.empty()) object["limit"] = text_value(group.limit);
+    if (group.until) object["until_at"] = to_ms(*group.until);
     array.push_back(std::move(object));
+  }
+  return array;
+}
+
+json::array refused_value(const std::vector<engine::RefusedAgent>& agents) {
+  json::array array;
+  for (const engine::RefusedAgent& each : agents) {
+    array.push_back(json::object{{"name", text_value(each.name)}, {"why", text_value(each.why)}});
   }
   return array;
 }
@@ -326,6 +331,8 @@ std::string to_json(const engine::FleetView& view) {
                       {"queue", queue_value(view)},
                       {"parked", groups_value(view.parked)},
                       {"needs", json::object{{"total", view.needs_total}, {"runs", runs_value(view.needs)}}},
+                      {"refused_agents", refused_value(view.refused_agents)},
+                      {"refused_agents_total", view.refused_agents_total},
                       {"running", json::object{{"total", running == view.stats.runs.end() ? 0 : running->second},
                                                {"runs", runs_value(view.running)}}},
                       {"failures", runs_value(view.failures)},

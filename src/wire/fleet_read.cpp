@@ -49,16 +49,6 @@ auto read_list_if_any(const json::object& object, std::string_view name, Read re
   return read_list(object, name, read);
 }
 
-std::vector<std::string> texts_at(const json::object& object, std::string_view name) {
-  std::vector<std::string> out;
-  if (const json::array* const list = list_at(object, name)) {
-    for (const json::value& each : *list) {
-      if (each.is_string()) out.emplace_back(each.get_string());
-    }
-  }
-  return out;
-}
-
 template <class Number>
 Number count_at(const json::object& object, std::string_view name) {
   return static_cast<Number>(std::max<std::int64_t>(0, number_at(object, name)));
@@ -117,6 +107,8 @@ void read_memo(const json::object& object, engine::RunView& view) {
   memo.processes_ended = count_at<std::uint32_t>(object, "processes_ended");
   memo.streams_closed = count_at<std::uint32_t>(object, "streams_closed");
   memo.ending = std::chrono::milliseconds(number_at(object, "ending_ms"));
+  memo.permits_returned = texts_at(object, "permits_returned");
+  memo.permits_held = texts_at(object, "permits_held");
 }
 
 Result<engine::RunView> run_of(const json::object& object) {
@@ -178,6 +170,7 @@ Result<domain::LimitEntry> entry_of(const json::object& object) {
   entry.since = time_at(object, "since_at");
   if (const auto place = maybe_number_at(object, "place")) entry.place = static_cast<std::uint32_t>(*place);
   entry.user = text_at(object, "user");
+  entry.title = text_at(object, "title");
   entry.other_container = flag_at(object, "other_container");
   entry.swept = flag_at(object, "swept");
   entry.unjudged = flag_at(object, "unjudged");

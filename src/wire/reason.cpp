@@ -10,6 +10,7 @@ json::object entry_value(const domain::LimitEntry& entry) {
   json::object object{{"weight", entry.weight}};
   if (!entry.run.empty()) object["run"] = text_value(entry.run);
   if (!entry.agent.empty()) object["agent"] = text_value(entry.agent);
+  if (!entry.title.empty()) object["title"] = text_value(entry.title);
   if (!entry.label.empty()) object["label"] = text_value(entry.label);
   if (entry.pid) object["pid"] = *entry.pid;
   if (entry.since) object["since_at"] = to_ms(*entry.since);

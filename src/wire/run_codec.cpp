@@ -25,7 +25,7 @@ constexpr InputText kInputTexts[] = {
     {"asked", &domain::RunInput::asked},
 };
 constexpr std::size_t kInputMembersMax = std::size(kInputTexts) + 4;  // args, budget, priority, budgets_above
-constexpr std::size_t kMemoMembersMax = 9;
+constexpr std::size_t kMemoMembersMax = 11;
 
 void add_text(json::object& object, std::string_view name, std::string_view text) {
   if (!text.empty()) object.emplace(name, text_value(text, object.storage()));
@@ -93,6 +93,8 @@ std::string RunCodec::write(const domain::RunMemo& memo) const {
   if (memo.processes_ended != 0) object["processes_ended"] = memo.processes_ended;
   if (memo.streams_closed != 0) object["streams_closed"] = memo.streams_closed;
   if (memo.ending != Duration::zero()) object["ending_ms"] = to_ms(memo.ending);
+  if (!memo.permits_returned.empty()) object["permits_returned"] = texts_value(memo.permits_returned);
+  if (!memo.permits_held.empty()) object["permits_held"] = texts_value(memo.permits_held);
   add_text(object, "text", memo.text);
   add_text(object, "conversation", memo.conversation);
   if (memo.resumes) object["resumes"] = true;
@@ -113,6 +115,8 @@ Result<domain::RunMemo> RunCodec::read_memo(std::string_view text) const {
   memo.processes_ended = static_cast<std::uint32_t>(number_at(object, "processes_ended"));
   memo.streams_closed = static_cast<std::uint32_t>(number_at(object, "streams_closed"));
   memo.ending = std::chrono::milliseconds(number_at(object, "ending_ms"));
+  memo.permits_returned = texts_at(object, "permits_returned");
+  memo.permits_held = texts_at(object, "permits_held");
   return memo;
 }
 
@@ -171,6 +175,31 @@ std::vector<domain::LimitWait> RunCodec::read_waits(std::string_view data) const
         {.limit = text_at(wait, "limit"), .ago = stored_length(wait, "ago_ms"), .length = stored_length(wait, "ms")});
   }
   return waits;
+}
+
+std::string RunCodec::write_verdict(const domain::VerdictRecord& verdict) const {
+  json::object object{
+      {"rule", to_string(verdict.rule)}, {"attempt", verdict.attempt}, {"attempts_max", verdict.attempts_max}};
+  if (verdict.after) object["after_ms"] = to_ms(*verdict.after);
+  if (!verdict.limit.empty()) object["limit"] = text_value(verdict.limit);
+  if (verdict.resumes) object["resumes"] = true;
+  return json::serialize(json::object{{"verdict", std::move(object)}});
+}
+
+std::optional<domain::VerdictRecord> RunCodec::read_verdict(std::string_view data) const {
+  const auto outer = parse_object(data);
+  const json::value* const value = outer ? outer->if_contains("verdict") : nullptr;
+  const json::object* const object = value == nullptr ? nullptr : value->if_object();
+  const auto rule = object == nullptr ? std::nullopt : domain::parse_verdict_rule(text_at(*object, "rule"));
+  if (!rule) return std::nullopt;
+  domain::VerdictRecord verdict;
+  verdict.rule = *rule;
+  verdict.attempt = static_cast<std::uint32_t>(number_at(*object, "attempt"));
+  verdict.attempts_max = static_cast<std::uint32_t>(number_at(*object, "attempts_max"));
+  if (object->contains("after_ms")) verdict.after = stored_length(*object, "after_ms");
+  verdict.limit = text_at(*object, "limit");
+  verdict.resumes = flag_at(*object, "resumes");
+  return verdict;
 }
 
 std::string RunCodec::read_note(std::string_view data) const {

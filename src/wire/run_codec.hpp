@@ -19,6 +19,8 @@ class RunCodec final : public pool::RunCodec {
   [[nodiscard]] std::optional<domain::Span> read_span(std::string_view data) const override;
   [[nodiscard]] std::string write_waits(const std::vector<domain::LimitWait>& waits) const override;
   [[nodiscard]] std::vector<domain::LimitWait> read_waits(std::string_view data) const override;
+  [[nodiscard]] std::string write_verdict(const domain::VerdictRecord& verdict) const override;
+  [[nodiscard]] std::optional<domain::VerdictRecord> read_verdict(std::string_view data) const override;
 };
 
 }  // namespace stint::wire

@@ -16,6 +16,16 @@ json::object span_value(const AttemptLane::Part& span) {
   return object;
 }
 
+json::object verdict_value(const domain::VerdictRecord& verdict, WallTime ended) {
+  json::object object{
+      {"rule", to_string(verdict.rule)}, {"attempt", verdict.attempt}, {"attempts_max", verdict.attempts_max}};
+  if (verdict.after)
+    object["until_at"] = to_ms(WallTime(std::chrono::time_point_cast<WallTime::duration>(ended + *verdict.after)));
+  if (!verdict.limit.empty()) object["limit"] = text_value(verdict.limit);
+  if (verdict.resumes) object["resumes"] = true;
+  return object;
+}
+
 json::object lane_value(const AttemptLane& lane) {
   json::array spans;
   for (const AttemptLane::Part& span : lane.spans) spans.push_back(span_value(span));
@@ -30,6 +40,7 @@ json::object lane_value(const AttemptLane& lane) {
   if (lane.state) object["state"] = to_string(*lane.state);
   if (lane.hold != domain::Hold::none) object["hold"] = to_string(lane.hold);
   if (!lane.error.empty()) object["error"] = text_value(lane.error);
+  if (lane.verdict) object["verdict"] = verdict_value(*lane.verdict, *lane.ended);
   return object;
 }
 
@@ -58,6 +69,21 @@ domain::SpanKind kind_at(const json::object& object) {
   return domain::parse_span_kind(text_at(object, "kind")).value_or(domain::SpanKind::queue);
 }
 
+std::optional<domain::VerdictRecord> read_verdict(const json::object& lane, WallTime ended) {
+  const json::value* const value = lane.if_contains("verdict");
+  const json::object* const object = value == nullptr ? nullptr : value->if_object();
+  const auto rule = object == nullptr ? std::nullopt : domain::parse_verdict_rule(text_at(*object, "rule"));
+  if (!rule) return std::nullopt;
+  domain::VerdictRecord verdict;
+  verdict.rule = *rule;
+  verdict.attempt = static_cast<std::uint32_t>(number_at(*object, "attempt"));
+  verdict.attempts_max = static_cast<std::uint32_t>(number_at(*object, "attempts_max"));
+  if (const auto until = time_at(*object, "until_at")) verdict.after = *until - ended;
+  verdict.limit = text_at(*object, "limit");
+  verdict.resumes = flag_at(*object, "resumes");
+  return verdict;
+}
+
 AttemptLane read_lane(const json::object& object) {
   AttemptLane lane;
   lane.attempt = static_cast<std::uint32_t>(number_at(object, "attempt"));
@@ -69,6 +95,7 @@ AttemptLane read_lane(const json::object& object) {
   lane.state = domain::parse_run_state(text_at(object, "state"));
   lane.hold = domain::parse_hold(text_at(object, "hold")).value_or(domain::Hold::none);
   lane.error = text_at(object, "error");
+  if (lane.ended) lane.verdict = read_verdict(object, *lane.ended);
   for (const json::value& each : items_at(object, "spans")) {
     const json::object* const span = each.if_object();
     if (span == nullptr) continue;
@@ -99,7 +126,10 @@ json::object item_value(const TranscriptItem& item) {
 }  // namespace
 
 json::object timeline_value(const engine::Timeline& timeline) {
-  json::array segments, attempts;
+  json::array segments, attempts, sums;
+  for (const engine::Timeline::Sum& each : timeline.sums) {
+    sums.push_back(json::object{{"kind", to_string(each.kind)}, {"ms", each.length.count()}, {"spans", each.spans}});
+  }
   for (const Segment& each : timeline.segments) segments.push_back(segment_value(each));
   for (const AttemptLane& each : timeline.attempts) attempts.push_back(lane_value(each));
   json::object object{{"id", text_value(timeline.run)},
@@ -113,6 +143,7 @@ json::object timeline_value(const engine::Timeline& timeline) {
                       {"cost_micros", timeline.used.cost_micros},
                       {"segments", std::move(segments)},
                       {"attempts", std::move(attempts)},
+                      {"sums", std::move(sums)},
                       {"spans_left_out", timeline.spans_left_out},
                       {"events_left_out", timeline.events_left_out}};
   if (json::object budget = budget_value(timeline.budget); !budget.empty()) object["budget"] = std::move(budget);
@@ -144,6 +175,11 @@ Result<engine::Timeline> read_timeline(std::string_view text) {
     const json::object& segment = each.get_object();
     timeline.segments.push_back({kind_at(segment), text_at(segment, "name"), moment_at(segment, "at"),
                                  ms_at(segment, "ms"), static_cast<std::uint32_t>(number_at(segment, "attempt"))});
+  }
+  for (const json::value& each : items_at(*object, "sums")) {
+    if (!each.is_object()) continue;
+    const json::object& sum = each.get_object();
+    timeline.sums.push_back({kind_at(sum), ms_at(sum, "ms"), static_cast<std::uint64_t>(number_at(sum, "spans"))});
   }
   for (const json::value& each : items_at(*object, "attempts")) {
     if (each.is_object()) timeline.attempts.push_back(read_lane(each.get_object()));

@@ -29,7 +29,14 @@ TEST(TimelineJson, survives_a_round_trip) {
   lane.state = RunState::failed;
   lane.error = "no";
   lane.spans.push_back({SpanKind::model_call, "opus", WallTime(1005s), WallTime(1007s), {.fresh_in = 7, .out = 3}});
+  lane.verdict = domain::VerdictRecord{.rule = domain::VerdictRule::transient,
+                                       .attempt = 1,
+                                       .attempts_max = 3,
+                                       .after = 5s,
+                                       .limit = "account:x",
+                                       .resumes = true};
   timeline.attempts.push_back(lane);
+  timeline.sums = {{SpanKind::limit, 4s, 0}, {SpanKind::working, 6s, 0}};
   timeline.spans_left_out = 2;
   timeline.charged = 8s;
   timeline.budget.attempts = 3;
@@ -40,6 +47,9 @@ TEST(TimelineJson, survives_a_round_trip) {
   EXPECT_EQ(read->used.cost_micros, 20);
   EXPECT_EQ(read->segments, timeline.segments);
   EXPECT_EQ(read->attempts[0].spans[0].usage.out, 3);
+  EXPECT_EQ(read->attempts[0].verdict, lane.verdict);
+  EXPECT_EQ(read->sums, timeline.sums);
+  EXPECT_TRUE(to_json(timeline).contains(R"("until_at":1015000)"));
   EXPECT_FALSE(read_timeline("[]"));
 }
 

@@ -177,6 +177,22 @@ std::string text_at(const json::object& object, std::string_view name) {
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
+std::vector<std::string> texts_at(const json::object& object, std::string_view name) {
+  std::vector<std::string> out;
+  const json::value* const list = object.if_contains(name);
+  if (list == nullptr || !list->is_array()) return out;
+  for (const json::value& each : list->get_array()) {
+    if (each.is_string()) out.emplace_back(each.get_string());
+  }
+  return out;
+}
+
+json::array texts_value(const std::vector<std::string>& texts) {
+  json::array array;
+  for (const std::string& each : texts) array.push_back(text_value(each));
+  return array;
+}
+
 std::optional<std::int64_t> maybe_number_at(const json::object& object, std::string_view name) {
   const json::value* const value = object.if_contains(name);
   if (value == nullptr || !value->is_int64()) return std::nullopt;

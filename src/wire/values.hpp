@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stint::wire {
 
@@ -48,6 +49,10 @@ class Scratch {
 
 /// `3`, and also `3.0` and `3e0`, which JSON Schema calls integers as well. Nothing: not a whole number.
 [[nodiscard]] std::optional<std::int64_t> whole_number(const json::value& value);
+
+[[nodiscard]] json::array texts_value(const std::vector<std::string>& texts);
+/// A list of strings; other elements are passed over.
+[[nodiscard]] std::vector<std::string> texts_at(const json::object& object, std::string_view name);
 
 /// A member of an object; empty if it is absent or of another type.
 [[nodiscard]] std::string text_at(const json::object& object, std::string_view name);

@@ -60,12 +60,54 @@ class Charts(unittest.TestCase):
         self.assertEqual(rows, sum(value is not None for value in KNOWN))
         page.wait("document.querySelector('.table-place').innerText.includes('4 of 10 steps have no sample')")
 
+    def test_each_line_has_its_own_colour_and_its_legend_the_same(self):
+        page = self.opened((200, series(KNOWN)))
+        page.wait("document.querySelector('.chart .curve')")
+        pairs = page.evaluate("""[...document.querySelectorAll('.chart')].flatMap((chart) => [...chart.querySelectorAll('.chart-swatch')].map((swatch, at) =>
+          [getComputedStyle(swatch).backgroundColor, getComputedStyle(chart.querySelectorAll('.curve')[at]).stroke, getComputedStyle(swatch).borderLeftWidth]))""")
+        self.assertEqual(len(pairs), 8)
+        for swatch, stroke, border in pairs:
+            self.assertEqual((swatch, border), (stroke, "0px"))
+        for first, count in ((0, 2), (2, 2), (4, 3)):
+            self.assertEqual(len({swatch for swatch, _, _ in pairs[first:first + count]}), count, "within a chart no two lines have the same colour")
+
+    def test_numbers_beside_the_plot_are_whole_also_when_nothing_was_spent(self):
+        page = self.opened((200, series([0, 0, 0])))
+        page.wait("document.querySelectorAll('.chart').length === 4")
+        texts = "[...document.querySelectorAll('.axes text')]"
+        cost = "[...[...document.querySelectorAll('.chart')].at(-1).querySelectorAll('.axes g text')].map((text) => text.textContent)"
+        self.assertEqual(page.evaluate(cost), ["0", "$0.01", "$0.02"])
+        for micros in (0, 3_000, 7_000_000_000):
+            self.server.answers["/v1/series"] = (200, series([micros, micros]))
+            page.evaluate("location.reload()")
+            page.wait(f"document.querySelectorAll('.chart').length === 4 && {texts}.length > 8")
+            page.wait(f"{texts}.every((text) => text.getBoundingClientRect().left >= text.closest('svg').getBoundingClientRect().left)")
+
+    def test_a_young_fleet_is_drawn_from_its_first_sample(self):
+        page = self.opened((200, series([None] * 300 + [7] * 60)))
+        page.wait("document.querySelector('.chart .curve')")
+        drawn = "[...document.querySelectorAll('.curve[data-line=\"held\"] polyline')].map((line) => line.getBoundingClientRect().width / line.closest('svg').clientWidth)"
+        page.wait(f"({drawn})[0] > 0.7")
+        self.assertRegex(page.evaluate("document.querySelector('[data-field=first-sample]').innerText"), r"\d\d:\d\d:\d\d")
+        self.server.answers["/v1/series"] = (200, series([None] * 358 + [7] * 2))
+        page.evaluate("location.reload()")
+        page.wait(f"({drawn})[0] > 0 && ({drawn})[0] < 0.1")  # the axis has ten minutes
+
+    def test_the_legend_names_the_marks_at_the_cursor(self):
+        page = self.opened((200, {**series(KNOWN), "marks": [{"at": 1_000_000_020_000 + at, "cause": "scaled", "data": {"workers": at}} for at in range(3)]}))
+        page.wait("document.querySelector('.chart .curve')")
+        self.assertFalse(page.evaluate("!!document.querySelector('.at-cursor')"))
+        page.evaluate("document.querySelector('.plot').focus()")
+        page.press("Home")
+        for _ in range(2):
+            page.press("ArrowRight")
+        page.wait("document.querySelector('.at-cursor')?.innerText === '1. pool scaled to 0; 2. pool scaled to 1; 3. pool scaled to 2'")
+
     def test_failed_and_empty_look_different(self):
         page = self.opened((503, {"type": "about:blank", "title": "Unavailable", "status": 503, "detail": "the store is gone"}))
         page.wait("[...document.querySelectorAll('.trouble')].some((each) => each.innerText.includes('the store is gone'))")
         self.assertFalse(page.evaluate("document.querySelector('.chart') !== null"))
         self.server.answers["/v1/series"] = (200, series([None, None]))
-        page.click("button", "Try again")
         page.wait("document.querySelector('[aria-label=\"Charts\"] .empty')?.innerText.includes('No sample was taken')")
 
     def test_a_phone_shows_them_without_scrolling_sideways(self):

@@ -8,10 +8,12 @@ import unittest
 import browser_support
 import chromium
 import daemon_support
+from host_support import wait_for, write
 
 
 def without_times(line):
-    """Ages differ by the moment at which they were read."""
+    """Ages differ by the moment at which they were read; commands in a page have a look of their own instead of quotation marks."""
+    line = line.replace("`", "")
     return re.sub(r"\b\d+(?:\.\d+)?(?: ms|[smhd])\b", "T", re.sub(r"(?:\d+[mhd])+\d+[smh]", "T", line))
 
 
@@ -38,15 +40,35 @@ class Waiting(browser_support.Case):
         self.assert_no_faults(page)
         return page
 
-    def test_a_run_behind_a_limit_names_the_limit_and_its_holders(self):
+    def check_holder(self, agent, limit):
+        """Two runs wait for a limit: the page of each links limit and holder, and says its place in line."""
         d = self.serve()
-        holder = d.submit("single")
-        browser_support.daemon_support.wait_for(lambda: d.run(holder)["state"] == "running", 10, "the holder")
-        first, second = d.submit("single"), d.submit("single")
-        browser_support.daemon_support.wait_for(lambda: "no free permit" in " ".join(self.said_by_command(first)), 10, "the limit to be known")
-        page = self.check(d, first)
-        self.assertEqual(page.evaluate("document.querySelector('[data-why] a').innerText"), "agent:single")
-        self.check(d, second)
+        holder = d.submit(agent)
+        wait_for(lambda: d.run(holder)["state"] == "running", 10, "the holder")
+        waiting = [d.submit(agent), d.submit(agent)]
+        links = "[...document.querySelectorAll('[data-why] a')].map((link) => [link.innerText, link.getAttribute('href')])"
+        for place, run in enumerate(waiting):
+            line = "next in line" if place == 0 else f"{place} ahead in line"
+            wait_for(lambda run=run, line=line: line in " ".join(self.said_by_command(run)) or "queue of its agent" in " ".join(self.said_by_command(run)), 10, "the line to be known")
+            page = self.check(d, run)
+            found = dict(page.evaluate(links))
+            self.assertEqual(found.get(limit), f"#/limits/{limit.replace(':', '%3A')}")
+            self.assertEqual(found.get(holder), f"#/run/{holder}", "the holder is a link to its page")
+            said = page.evaluate("document.querySelector('.why').innerText")
+            self.assertRegex(said, rf"number {place + 1} in the queue|{line}")
+            page.evaluate(f"[...document.querySelectorAll('[data-why] a')].find((link) => link.innerText === '{holder}').click()")
+            page.wait(f"location.hash === '#/run/{holder}' && document.querySelector('.headline .state.running')")
+        page = self.opened(d, f"/limits/{limit}")
+        page.wait(f"document.querySelector('.space.taken a')?.getAttribute('href') === '#/run/{holder}'")
+        return d, waiting, page
+
+    def test_a_run_behind_the_limit_of_its_agent_names_its_holder_and_its_place(self):
+        self.check_holder("single", "agent:single")
+
+    def test_a_run_behind_a_limit_that_agents_share_names_its_holder_and_its_place(self):
+        write(f"{self.project}/stint.toml", self.settings + "[limits]\ngpu = 1\n")
+        self.agent("trainer", 'limits: [gpu]\ncommand: [sleep, "60"]\ntitle: train\n')
+        self.check_holder("trainer", "gpu")
 
     def test_a_run_behind_its_session_links_the_run_before_it(self):
         d = self.serve()

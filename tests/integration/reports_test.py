@@ -117,6 +117,80 @@ print(json.dumps({"type": "result", "session_id": "s", "total_cost_usd": cost, "
 '''
 
 
+class Explained(daemon_support.Case):
+    """What the first screen, the limits, the run's page and the commands say about the same thing is the same."""
+
+    def stint_says(self, *words):
+        done = subprocess.run([daemon_support.STINT, *words], cwd=self.project, env=self.b.env, capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_the_line_of_a_limit_lists_runs_and_its_length_is_that_of_the_first_screen(self):
+        self.agent("writer", 'max_concurrency: 1\ncommand: [sleep, "60"]\ntitle: "write it"\n')
+        d = self.serve("--workers", "2")
+        first = d.submit("writer")
+        wait_for(lambda: d.run(first)["state"] == "running", 20, "it to run")
+        rest = [d.submit("writer") for _ in range(120)]
+        held = lambda: {group.get("limit"): group["runs"] for group in d.get("/v1/fleet")["queue"]["held"]}
+        wait_for(lambda: held() == {"agent:writer": 120}, 10, "the queue")
+        time.sleep(1)  # by then the daemon stands in line for the agent
+        limit = next(each for each in d.get("/v1/limits")["limits"] if each["name"] == "agent:writer")
+        self.assertEqual((limit["held"], limit["waiting"]), (1, 120))
+        self.assertEqual([entry["run"] for entry in limit["line"]], rest[:100])
+        self.assertEqual([entry["place"] for entry in limit["line"]], list(range(1, 101)))
+        self.assertEqual({(entry["agent"], entry["weight"], "pid" in entry) for entry in limit["line"]}, {("writer", 1, False)})
+        self.assertTrue(all(entry["since_at"] >= d.run(first)["created_at"] for entry in limit["line"]))
+        self.assertEqual((limit["holders"][0]["run"], limit["holders"][0]["agent"], limit["holders"][0]["title"]), (first, "writer", "write it"))
+        fleet = next(each for each in d.get("/v1/fleet")["limits"] if each["name"] == "agent:writer")
+        self.assertEqual((fleet["waiting"], fleet["line"]), (120, limit["line"]))
+        self.assertIn('stint_limit_waiting{limit="agent:writer"} 120', d.get("/metrics"))
+        why = self.stint_says("why", rest[50])
+        self.assertIn("number 51 in the queue of its agent", why)
+        self.assertIn("the first of them is next in line", why)
+        self.assertIn(f"{first} of writer “write it” (pid ", why)
+
+    def test_the_receipt_of_a_cancel_is_kept_with_the_run(self):
+        self.agent("writer", 'max_concurrency: 1\ncommand: [sleep, "60"]\n')
+        d = self.serve()
+        run = d.submit("writer")
+        wait_for(lambda: d.run(run)["state"] == "running" and self.marked(), 20, "it to run")
+        _, receipt, _ = d.ask("POST", f"/v1/runs/{run}/cancel")
+        self.assertEqual((receipt["permits_returned"], receipt["permits_held"]), (["agent:writer"], []))
+        names = ("processes_ended", "streams_closed", "ending_ms", "permits_returned", "permits_held")
+        again = d.run(run)
+        self.assertEqual({name: again[name] for name in names}, {name: receipt[name] for name in names})
+
+    def test_each_end_of_an_attempt_has_the_verdict_about_it(self):
+        self.agent("wrong", 'command: [sh, -c, "exit 3"]\n')
+        self.agent("crashing", 'command: [sh, -c, "kill -9 $$"]\nbudget: {attempts: 2}\nretry: {base: 100ms, cap: 200ms}\n', on_crash="rerun")
+        self.agent("careful", 'command: [sh, -c, "kill -9 $$"]\n', on_crash="doubt")
+        d = self.serve()
+        verdicts = {}
+        for agent in ("wrong", "crashing", "careful", "quick"):
+            run = d.submit(agent)
+            d.wait(run)
+            attempts = d.get(f"/v1/runs/{run}/timeline")["attempts"]
+            verdicts[agent] = [attempt.get("verdict", {}).get("rule") for attempt in attempts]
+            if agent == "crashing":
+                first = attempts[0]["verdict"]
+                self.assertEqual((first["attempt"], first["attempts_max"]), (1, 2))
+                self.assertGreaterEqual(attempts[1]["begun_at"], first["until_at"], "the back-off that it names")
+                self.assertIn("attempt 1 of 2: repeated after", self.stint_says("show", run))
+                self.assertIn("not repeated: that was attempt 2 of 2", self.stint_says("show", run))
+        self.assertEqual(verdicts, {"wrong": ["permanent"], "crashing": ["transient", "attempts"], "careful": ["effects"], "quick": [None]})
+
+    def test_the_first_screen_names_agents_that_can_not_run(self):
+        write(f"{self.project}/.stint/agents/broken.md", "---\ndescription: d\ndriver: nosuch\n---\nx\n")
+        d = self.serve()
+        refused = d.get("/v1/fleet")["refused_agents"]
+        self.assertEqual([each["name"] for each in refused], ["broken"])
+        self.assertIn("nosuch", refused[0]["why"])
+
+    def test_a_run_that_is_deleted_is_not_found(self):
+        d = self.serve()
+        self.assertEqual(d.ask("GET", "/v1/runs/aaaaaaaaaaaa/timeline")[0], 404)
+
+
 class Cost(daemon_support.Case):
     settings = "[pool]\nworkers = 6\nautoscale = false\n"
 

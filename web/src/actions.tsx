@@ -39,12 +39,10 @@ export function retryRun(run: RunSummary): void {
   });
 }
 
-export function answerRun(run: RunSummary, done: () => void): void {
-  void act("Answer", async () => {
-    const after = await change<{ state: State }>("POST", `/v1/runs/${run.id}/answer`);
-    done();
-    return `${run.id} goes on: ${after.state}.`;
-  });
+export async function answerRun(run: RunSummary, done: () => void): Promise<string> {
+  const after = await change<{ state: State }>("POST", `/v1/runs/${run.id}/answer`);
+  done();
+  return `${run.id} goes on: ${after.state}.`;
 }
 
 const kResolutions = { done: "the work was done: count the run as succeeded", rerun: "the work was not done: run it again", discard: "either way: count the run as cancelled" };

@@ -1,5 +1,5 @@
 // Values as text, the same as the commands print them (src/cli/fleet_text.cpp).
-import type { Usage } from "./types.ts";
+import type { RunSummary, Usage } from "./types.ts";
 
 export function ageText(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
@@ -65,6 +65,11 @@ export function usageText(usage: Usage): string {
 
 export function some(count: number, one: string, several = `${one}s`): string {
   return `${count} ${count === 1 ? one : several}`;
+}
+
+/** The error of a run, unless it only repeats the state. */
+export function errorOf(run: RunSummary): string {
+  return run.error === undefined || run.error === run.state || run.error === run.stop ? "" : run.error;
 }
 
 /** Removes what a terminal obeys and a reader can't see. */

@@ -37,6 +37,7 @@ const kClockErrorMs = 3000; // smaller differences are delays, or the whole seco
 
 type Listener = (event: Event) => void;
 const listeners = new Set<Listener>();
+const recoveries = new Set<() => void>();
 let reading: Promise<void> | null = null;
 let next: Promise<void> | null = null; // the read after `reading`
 let timer = 0;
@@ -49,6 +50,12 @@ let feed: Feed | null = null;
 export function onEvent(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
+}
+
+/** Calls `listener` whenever the daemon and its store answer again, until the returned function is called. */
+export function onRecovery(listener: () => void): () => void {
+  recoveries.add(listener);
+  return () => recoveries.delete(listener);
 }
 
 /** The server's time now, in milliseconds. */
@@ -82,6 +89,7 @@ async function readOnce(): Promise<void> {
   try {
     const value = await get<Fleet>("/v1/fleet", kReadMsMax);
     heardAt = Date.now();
+    const { kind: before } = connection.value;
     batch(() => {
       if (serverDate) setClock(serverDate);
       fleet.value = { kind: "ok", value };
@@ -89,6 +97,7 @@ async function readOnce(): Promise<void> {
       readAt.value = Math.min(now.value, Math.max(begunAt - kSilenceMs, value.as_of - clockOffset.value));
       connection.value = { kind: "live" };
     });
+    if (before === "lost" || before === "failing") for (const listener of [...recoveries]) listener();
   } catch (error) {
     lose(error);
   }

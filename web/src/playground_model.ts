@@ -140,7 +140,7 @@ async function attempt(work: () => Promise<void>): Promise<void> {
   } catch (error) {
     playing.value = false;
     trouble.value = why(error);
-    if (sandbox.value.kind === "loading") sandbox.value = { kind: "failed", why: why(error) };
+    if (sandbox.value.kind !== "ok") sandbox.value = { kind: "failed", why: why(error) };
   } finally {
     busy.value = false;
   }
@@ -179,8 +179,7 @@ export function visit(at: Place): void {
 /** Tries again after the sandbox could not be opened. */
 export function retry(): void {
   const at = place.value;
-  if (!at) return;
-  sandbox.value = kLoading;
+  if (!at || busy.value) return;
   void queue(async () => show(await make(at), at));
 }
 

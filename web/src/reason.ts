@@ -10,6 +10,7 @@ export interface Piece {
   text: string;
   run?: string;
   limit?: string;
+  code?: boolean;
 }
 
 type Text = (string | Piece)[];
@@ -30,10 +31,14 @@ function remarksOn(holder: LimitEntry): string {
 }
 
 export function holderText(holder: LimitEntry, now: number): Text {
-  const age = holder.since_at === undefined ? "-" : ageText(now - holder.since_at);
-  if (holder.pid !== undefined) return [`${holder.label || "-"} (pid ${holder.pid}, ${age})${remarksOn(holder)}`];
-  if (holder.run) return [{ text: holder.run, run: holder.run }, ` of ${holder.agent ?? ""} (${age})`];
-  return ["another tool, by flock"];
+  const facts = [holder.pid === undefined ? "" : `pid ${holder.pid}`, holder.since_at === undefined ? "" : ageText(now - holder.since_at)].filter(Boolean).join(", ");
+  const about = `${facts && ` (${facts})`}${remarksOn(holder)}`;
+  if (holder.run) {
+    const title = holder.title || holder.label;
+    const named = title && title !== holder.agent ? ` “${title}”` : "";
+    return [{ text: holder.run, run: holder.run }, `${holder.agent ? ` of ${holder.agent}` : ""}${named}${about}`];
+  }
+  return [holder.pid === undefined ? "another tool, by flock" : `${holder.label || "-"}${about}`];
 }
 
 const plain = (text: Text): string => text.map((piece) => (typeof piece === "string" ? piece : piece.text)).join("");
@@ -68,7 +73,7 @@ export function shortageText(shortage: Shortage): string {
 }
 
 function pausedText(reason: WaitReason, until: string): Text {
-  const text: Text = [limitLink(reason.limit), ` is paused${until}; \`stint resume ${reason.limit ?? ""}\` ends that`];
+  const text: Text = [limitLink(reason.limit), ` is paused${until}; `, { text: `stint resume ${reason.limit ?? ""}`, code: true }, " ends that"];
   if (reason.behind) text.push(". It is paused since run ", { text: reason.behind, run: reason.behind }, ` was parked: ${reason.detail ?? ""}`);
   return text;
 }
@@ -110,20 +115,18 @@ function directText(reason: WaitReason, now: number): Text {
 }
 
 export function reasonText(reason: WaitReason, now: number): Text {
-  const text = directText(reason, now);
-  return reason.indirect ? ["behind other runs of its agent in the queue; the first of them waits: ", ...text] : text;
+  if (!reason.indirect) return directText(reason, now);
+  const { ahead, ...first } = reason; // the place in line is that of the first run, not of this one
+  const text: Text = ["behind other runs of its agent in the queue; the first of them waits: ", ...directText(first, now)];
+  if (ahead !== undefined) text.push(ahead === 0 ? "; the first of them is next in line" : `; ${ahead} ahead of the first of them in line`);
+  return text;
 }
 
-/** The lines of `stint why`, without its head. */
+/** The lines of `stint why`, without its head, and without what the page shows beside them: the state, and buttons instead of commands. */
 export function whyLines(why: Why, now: number): Text[] {
   const lines = why.reasons.map((reason) => reasonText(reason, now));
   const state: State = why.state;
   if (state === "queued" && lines.length === 0) lines.push(["nothing blocks it: it is about to begin"]);
-  if (state === "running" && lines.length === 0) lines.push(["not waiting: it is running"]);
-  if (state === "in_doubt") {
-    const resolve = `\`stint resolve ${why.id}`;
-    lines.push([`its effects are unknown. Check them, then run ${resolve} --done\`, ${resolve} --rerun\` or ${resolve} --discard\``]);
-  }
-  if (state === "succeeded" || state === "failed" || state === "cancelled" || state === "expired") lines.push([`not waiting: it has ended, ${state}`]);
+  if (state === "in_doubt") lines.push(["its effects are unknown. Check them, then decide below"]);
   return lines;
 }

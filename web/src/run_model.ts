@@ -3,6 +3,7 @@
 import { batch, signal } from "@preact/signals";
 import { get, why } from "./http.ts";
 import { cleanText } from "./format.ts";
+import { onRecovery } from "./live.ts";
 import { follow } from "./stream.ts";
 import type { Event, Limit, Loaded, Receipt, Run, RunSummary, Runs, Timeline, Transcript, TranscriptItem, Why } from "./types.ts";
 import { isEnded, kLoading } from "./types.ts";
@@ -39,12 +40,14 @@ export class RunModel {
   private closed = false;
   private reading: Promise<void> | null = null;
   private again = false;
+  private readonly stopRecovery = onRecovery(() => void this.refresh());
 
   constructor(private readonly id: string) {
-    void this.refresh().then(() => this.begin());
+    void this.refresh();
   }
   close(): void {
     this.closed = true;
+    this.stopRecovery();
     this.stop?.();
     clearTimeout(this.timer);
   }
@@ -58,6 +61,7 @@ export class RunModel {
     }
     this.reading = this.read().finally(() => {
       this.reading = null;
+      this.begin();
       const run = this.run.value;
       const live = run.kind !== "ok" || !isEnded(run.value.state);
       if (this.again || live) this.soon(this.again ? kGapMs : kReadMs);
@@ -124,7 +128,7 @@ export class RunModel {
   }
   private begin(): void {
     const run = this.run.value;
-    if (this.closed || run.kind !== "ok" || isEnded(run.value.state)) return;
+    if (this.closed || this.stop || run.kind !== "ok" || isEnded(run.value.state)) return;
     this.stop = follow(
       () => this.path(`/events?after=${this.seq}`),
       (frame) => {

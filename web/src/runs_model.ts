@@ -2,7 +2,7 @@
 // While rows are selected, no row comes or goes.
 import { batch, signal } from "@preact/signals";
 import { get, why } from "./http.ts";
-import { onEvent } from "./live.ts";
+import { onEvent, onRecovery } from "./live.ts";
 import type { Loaded, Run, RunSummary, Runs, Total } from "./types.ts";
 import { kLoading } from "./types.ts";
 
@@ -29,6 +29,7 @@ export class RunsModel {
   private readonly changed = new Set<string>();
   private timer = 0;
   private readonly stopEvents: () => void;
+  private readonly stopRecovery = onRecovery(() => (this.rows.peek().kind === "ok" ? this.later(0) : void this.reload()));
 
   constructor(private readonly filter: string) {
     this.stopEvents = onEvent((event) => {
@@ -39,6 +40,7 @@ export class RunsModel {
   }
   close(): void {
     this.stopEvents();
+    this.stopRecovery();
     clearTimeout(this.timer);
   }
   toggle(id: string): void {
@@ -63,7 +65,7 @@ export class RunsModel {
         this.setNext(page.next);
       });
     } catch (error) {
-      this.rows.value = { kind: "failed", why: why(error) };
+      if (this.rows.value.kind !== "ok") this.rows.value = { kind: "failed", why: why(error) };
     }
   }
   async loadMore(): Promise<void> {

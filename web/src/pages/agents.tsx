@@ -5,17 +5,20 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { costText, countText, lengthText } from "../format.ts";
 import { get, why } from "../http.ts";
+import { onRecovery } from "../live.ts";
 import { SubmitForm, kPrompt } from "../parts/agent_form.tsx";
 import type { ChartData } from "../parts/charts.tsx";
 import { Chart } from "../parts/charts.tsx";
 import { Ago, Commands, RunLink } from "../parts/pieces.tsx";
 import { Empty, Show, StateBadge, Unknown } from "../parts/states.tsx";
 import { agentAddress, limitAddress } from "../route.ts";
+import { kTopOfNoCost } from "../parts/series.tsx";
 import type { Agent, AgentDefinition, AgentDetail, Agents, FileProblem, Loaded } from "../types.ts";
 import { kLoading } from "../types.ts";
 
 const agents = signal<Loaded<Agents>>(kLoading);
 const detail = signal<Loaded<AgentDetail>>(kLoading);
+let opened = ""; // the agent of `detail`
 
 async function load(): Promise<void> {
   try {
@@ -26,11 +29,13 @@ async function load(): Promise<void> {
 }
 
 async function loadOne(name: string): Promise<void> {
-  if (detail.value.kind !== "ok" || detail.value.value.name !== name) detail.value = kLoading;
+  if (name !== opened) detail.value = kLoading;
+  opened = name;
   try {
-    detail.value = { kind: "ok", value: await get<AgentDetail>(`/v1/agents/${encodeURIComponent(name)}`) };
+    const value = await get<AgentDetail>(`/v1/agents/${encodeURIComponent(name)}`);
+    if (name === opened) detail.value = { kind: "ok", value };
   } catch (error) {
-    detail.value = { kind: "failed", why: why(error) };
+    if (name === opened && detail.value.kind !== "ok") detail.value = { kind: "failed", why: why(error) };
   }
 }
 
@@ -58,7 +63,7 @@ function AgentCard({ agent }: { agent: Agent }): JSX.Element {
         {agent.max_concurrency !== null && <span>at most {agent.max_concurrency} at once</span>}
         <a href={`#/runs?agent=${encodeURIComponent(agent.name)}`}>its runs</a>
       </p>
-      <p class="buttons"><a class="button" href={agentAddress(agent.name)}>Open or submit…</a></p>
+      <p class="buttons"><a class="button" href={agentAddress(agent.name)}>{agent.refused ? "Open" : "Open or submit…"}</a></p>
     </section>
   );
 }
@@ -98,9 +103,9 @@ function Definition({ of }: { of: AgentDefinition }): JSX.Element {
 
 function chartsOf(of: AgentDetail): ChartData[] {
   const times = of.day.hours.map((hour) => hour.at);
-  const chart = (title: string, label: string, colour: string, values: number[], show: (value: number) => string): ChartData => ({ title, times, marks: [], show, lines: [{ label, colour, values, fill: true }] });
+  const chart = (title: string, label: string, colour: string, values: number[], show: (value: number) => string, topOfZero = 1): ChartData => ({ title, times, marks: [], show, topOfZero, lines: [{ label, colour, values, fill: true }] });
   return [
-    chart("Cost, per hour", "cost", "--doubt", of.day.hours.map((hour) => hour.cost_micros), (value) => (value === 0 ? "0" : costText(value))),
+    chart("Cost, per hour", "cost", "--doubt", of.day.hours.map((hour) => hour.cost_micros), (value) => (value === 0 ? "0" : costText(value)), kTopOfNoCost),
     chart("Attempts that ended, per hour", "attempts", "--running", of.day.hours.map((hour) => hour.attempts), countText),
   ];
 }
@@ -158,7 +163,11 @@ function One({ of }: { of: AgentDetail }): JSX.Element {
 }
 
 export function AgentsPage({ chosen }: { chosen: string }): JSX.Element {
-  useEffect(() => void (chosen ? loadOne(chosen) : load()), [chosen]);
+  useEffect(() => {
+    const read = (): void => void (chosen ? loadOne(chosen) : load());
+    read();
+    return onRecovery(read);
+  }, [chosen]);
   if (chosen) {
     return (
       <>

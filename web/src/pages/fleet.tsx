@@ -2,14 +2,15 @@
 // it is one snapshot; the line at the top says of when.
 import type { JSX } from "preact";
 import { change } from "../http.ts";
-import { clockText, costText, countText, lengthText, some } from "../format.ts";
+import { clockText, costText, countText, errorOf, lengthText, some } from "../format.ts";
 import { clockOffset, fleet, readAt, refresh, serverNow } from "../live.ts";
 import { shortageText } from "../reason.ts";
 import { agentAddress, limitAddress } from "../route.ts";
-import type { Fleet, Limit, Node, Pool, RunSummary, State, WaitGroup, Worker } from "../types.ts";
+import type { Fleet, Limit, Node, Pool, RunSummary, State, Worker } from "../types.ts";
 import { kStates } from "../types.ts";
 import { confirm } from "../parts/confirm.tsx";
 import { Ago, Bar, RunLink, Since } from "../parts/pieces.tsx";
+import { Queue, isDraining } from "../parts/queue.tsx";
 import { FleetCharts } from "../parts/series.tsx";
 import { Empty, Show, StateBadge, Unknown, stateWords } from "../parts/states.tsx";
 import { Steady } from "../parts/steady.tsx";
@@ -30,7 +31,7 @@ function NeedRow({ run, gone }: { run: RunSummary; gone: boolean }): JSX.Element
   return (
     <li key={run.id} class={gone ? "row gone" : "row"}>
       <StateBadge state={run.state} /> <RunLink id={run.id} /> <span class="title">{run.title || run.agent}</span>
-      <span class="muted">{gone ? "settled meanwhile" : run.state === "in_doubt" ? "its effects are unknown: check them and decide" : run.error || "waits for an answer"}</span>
+      <span class="muted">{gone ? "settled meanwhile" : run.state === "in_doubt" ? "its effects are unknown: check them and decide" : errorOf(run) || "waits for an answer"}</span>
       <a class="button" href={`#/run/${run.id}`}>Decide</a>
     </li>
   );
@@ -39,10 +40,13 @@ function NeedRow({ run, gone }: { run: RunSummary; gone: boolean }): JSX.Element
 function Needs({ of }: { of: Fleet }): JSX.Element {
   const stale = of.pool?.workers.filter((worker) => worker.stale) ?? [];
   const more = of.needs.total - of.needs.runs.length;
-  const quiet = !of.shortage && stale.length === 0;
+  const refused = of.refused_agents ?? [];
+  const quiet = !of.shortage && stale.length === 0 && refused.length === 0;
   return (
     <>
       {of.shortage && <p class="row warn"><strong>No run can start.</strong> {shortageText(of.shortage)}</p>}
+      {refused.map((agent) => <p key={agent.name} class="row warn" data-refused={agent.name}><span>The agent <a href={agentAddress(agent.name)}>{agent.name}</a> can't run: {agent.why}</span></p>)}
+      {of.refused_agents_total > refused.length && <p class="muted"><a href="#/agents">{of.refused_agents_total} agents can't run</a></p>}
       {stale.map((worker) => (
         <p key={worker.id} class="row warn">
           <strong>{worker.id}</strong> carries {worker.current_run && <RunLink id={worker.current_run} />}, which gave no sign of life for {lengthText(worker.last_heartbeat_ago * 1000)}.
@@ -50,7 +54,7 @@ function Needs({ of }: { of: Fleet }): JSX.Element {
       ))}
       <Steady
         items={of.needs.runs} keyOf={(run) => run.id} kind="rows" row={(run, gone) => <NeedRow key={run.id} run={run} gone={gone} />}
-        empty={quiet ? <Empty title="Nothing needs you.">Runs in doubt, runs that wait for an answer, and stale workers appear here.</Empty> : <></>}
+        empty={quiet ? <Empty title="Nothing needs you.">Runs in doubt, runs that wait for an answer, agents that can't run, and stale workers appear here.</Empty> : <></>}
       />
       {more > 0 && <p class="muted"><a href="#/runs?state=in_doubt&state=parked">{some(more, "more run")}</a></p>}
     </>
@@ -148,44 +152,6 @@ function Workers({ of }: { of: Fleet }): JSX.Element {
   );
 }
 
-const kHeld: Record<WaitGroup["reason"], string> = {
-  session: "behind another run of their session", delay: "not due yet", backoff: "between two attempts", quota: "until a quota resets", person: "for an answer",
-  paused: "paused", probe: "admits few runs after a pause", limit: "full", turn: "a larger request goes first",
-};
-
-function Held({ group }: { group: WaitGroup }): JSX.Element {
-  return (
-    <li data-held={group.limit ? `${group.reason} ${group.limit}` : group.reason}>
-      <span class="num">{group.runs}</span>
-      <span>{group.limit ? <><a href={limitAddress(group.limit)}>{group.limit}</a>: {kHeld[group.reason]}</> : kHeld[group.reason]}</span>
-      <span class="muted">{group.oldest_at === null ? "" : <Since at={group.oldest_at} />}</span>
-    </li>
-  );
-}
-
-function drainText(of: Fleet): string {
-  const { drain_ms, runs } = of.queue;
-  if (runs === 0) return "";
-  return drain_ms === null ? "Time to drain: unknown, too few runs ended lately." : `Drains in about ${lengthText(drain_ms)} at the present rate.`;
-}
-
-function Queue({ of }: { of: Fleet }): JSX.Element {
-  const { runs, startable, oldest_at, held } = of.queue;
-  const full = of.pool?.queues.filter((queue) => queue.size >= queue.capacity) ?? [];
-  if (runs === 0) return <Empty title="The queue is empty."><a href="#/agents">Submit a run</a></Empty>;
-  return (
-    <>
-      <p class="big"><b data-field="queued">{runs}</b> queued{oldest_at !== null && <>, the oldest for <Since at={oldest_at} /></>}</p>
-      <ul class="split">
-        <li data-held="startable"><span class="num">{startable}</span><span>could start now{startable > 0 && of.pool && of.pool.busy >= of.pool.pool_size && ", all workers are busy"}</span><span /></li>
-        {held.map((group) => <Held key={`${group.reason} ${group.limit ?? ""}`} group={group} />)}
-      </ul>
-      <p class="muted" data-field="drain">{drainText(of)}</p>
-      {full.map((queue) => <p key={queue.agent} class="bad">The queue of <a href={agentAddress(queue.agent)}>{queue.agent}</a> is full: {queue.size} of {queue.capacity}. Further runs are refused.</p>)}
-    </>
-  );
-}
-
 const isFull = (limit: Limit): boolean => limit.paused || (limit.capacity !== null && limit.held >= limit.capacity);
 
 function FullLimits({ of }: { of: Fleet }): JSX.Element {
@@ -215,10 +181,11 @@ function Spend({ of }: { of: Fleet }): JSX.Element {
   );
 }
 
-function Lane({ worker, run }: { worker: Worker; run: RunSummary | undefined }): JSX.Element {
-  const draining = worker.state === "draining";
+/** `drains`: the whole pool does, whatever the worker says. */
+function Lane({ worker, run, drains }: { worker: Worker; run: RunSummary | undefined; drains: boolean }): JSX.Element {
+  const draining = drains || worker.state === "draining";
   return (
-    <li class={`lane ${worker.state}${worker.stale ? " stale" : ""}`}>
+    <li class={`lane ${worker.state}${draining ? " draining" : ""}${worker.stale ? " stale" : ""}`}>
       <span class="name">{worker.id}</span>
       {worker.current_run ? (
         <span class="load">
@@ -226,7 +193,7 @@ function Lane({ worker, run }: { worker: Worker; run: RunSummary | undefined }):
         </span>
       ) : <span class="load muted">{worker.state}</span>}
       {run?.stop && <span class="bad">ending</span>}
-      {draining && worker.current_run && <span class="draining-word">draining</span>}
+      {draining && (worker.current_run || worker.state !== "draining") && <span class="draining-word">draining</span>}
       {worker.stale && <span class="bad">stale, {lengthText(worker.last_heartbeat_ago * 1000)}</span>}
       <span class="num">{!worker.current_run ? "" : run?.started_at ? <Since at={run.started_at} /> : lengthText((worker.running_for ?? 0) * 1000)}</span>
     </li>
@@ -240,7 +207,7 @@ function Lanes({ of }: { of: Fleet }): JSX.Element {
   if (workers.length === 0) return <Empty title="No workers.">The pool has size 0, or this page speaks to a store without a daemon.</Empty>;
   return (
     <>
-      <ul class="lanes">{workers.slice(0, kLanesShown).map((worker) => <Lane key={worker.id} worker={worker} run={runs.get(worker.current_run ?? "")} />)}</ul>
+      <ul class="lanes">{workers.slice(0, kLanesShown).map((worker) => <Lane key={worker.id} worker={worker} run={runs.get(worker.current_run ?? "")} drains={isDraining(of)} />)}</ul>
       {workers.length > kLanesShown && <p class="muted">The first {kLanesShown} of {workers.length} workers are drawn.</p>}
       {elsewhere > 0 && <p class="muted"><a href="#/runs?state=running">{some(elsewhere, "run")}</a> on other nodes.</p>}
     </>
@@ -254,7 +221,7 @@ function Failures({ of }: { of: Fleet }): JSX.Element {
       row={(run) => (
         <li key={run.id} class="row">
           <StateBadge state={run.state} /> <RunLink id={run.id} /> <a href={agentAddress(run.agent)}>{run.agent}</a>
-          <span class="error">{run.error ?? ""}</span>
+          <span class="error">{errorOf(run)}</span>
           {run.finished_at !== null ? <Ago at={run.finished_at} /> : <Since at={run.created_at} />}
         </li>
       )}

@@ -4,12 +4,13 @@ import { useEffect, useRef } from "preact/hooks";
 import { change } from "../http.ts";
 import { fleet, refresh, serverNow } from "../live.ts";
 import { lengthText, some } from "../format.ts";
-import { act, confirm } from "../parts/confirm.tsx";
+import { confirm } from "../parts/confirm.tsx";
 import { Garage } from "../parts/garage.tsx";
 import { Commands } from "../parts/pieces.tsx";
+import { kHeldWords } from "../parts/queue.tsx";
 import { Empty, Show } from "../parts/states.tsx";
 import { limitAddress } from "../route.ts";
-import type { Limit } from "../types.ts";
+import type { Limit, WaitGroup } from "../types.ts";
 
 const pathOf = (limit: Limit): string => `/v1/limits/${encodeURIComponent(limit.name)}`;
 
@@ -38,14 +39,25 @@ function pause(limit: Limit): void {
   });
 }
 
-function resume(limit: Limit): void {
-  void act(`Resume ${limit.name}`, async () => {
-    const { woken } = await change<{ woken: number }>("POST", `${pathOf(limit)}/resume`);
-    return `${limit.name} admits runs again; ${some(woken, "parked run")} woken.`;
+/** `parked`: the groups of runs that are parked on it, of the same snapshot. */
+function resume(limit: Limit, parked: WaitGroup[]): void {
+  const what = parked.map((group) => `${some(group.runs, "run")} ${kHeldWords[group.reason]}`).join(", ");
+  confirm({
+    title: `Resume ${limit.name}?`,
+    body: <p>Runs that need {limit.name} begin again. {what ? `Parked on it: ${what}. They go on.` : "No run is parked on it."}</p>,
+    action: "Resume",
+    run: async () => {
+      const { woken } = await change<{ woken: number }>("POST", `${pathOf(limit)}/resume`);
+      return `${limit.name} admits runs again; ${some(woken, "parked run")} woken.`;
+    },
   });
 }
 
-function LimitCard({ limit, chosen }: { limit: Limit; chosen: boolean }): JSX.Element {
+const kHomes: Record<Limit["home"], [string, string]> = {
+  process: ["of this daemon", "other processes do not use it"], host: ["of this host", "other daemons and commands of this host use it, too"], cluster: ["of the store", "all daemons of the store share it"],
+};
+
+function LimitCard({ limit, chosen, parked }: { limit: Limit; chosen: boolean; parked: WaitGroup[] }): JSX.Element {
   const card = useRef<HTMLElement>(null);
   useEffect(() => {
     if (chosen) card.current?.scrollIntoView({ block: "start" });
@@ -53,7 +65,7 @@ function LimitCard({ limit, chosen }: { limit: Limit; chosen: boolean }): JSX.El
   const until = limit.paused_until_at;
   return (
     <section ref={card} class={`card limit${chosen ? " chosen" : ""}`} aria-label={`Limit ${limit.name}`}>
-      <h2><a href={limitAddress(limit.name)}>{limit.name}</a> <span class="muted">{limit.home}</span></h2>
+      <h2><a href={limitAddress(limit.name)}>{limit.name}</a> <span class="muted" title={kHomes[limit.home][1]}>{kHomes[limit.home][0]}</span></h2>
       <p>
         <b class="num">{limit.held} of {limit.capacity ?? "∞"}</b> held{limit.waiting > 0 && <>, <b class="num">{limit.waiting}</b> waiting</>}
         {limit.capacity !== null && limit.held > limit.capacity && <span class="bad"> {limit.held - limit.capacity} above the capacity: nothing more starts until they are returned</span>}
@@ -62,7 +74,7 @@ function LimitCard({ limit, chosen }: { limit: Limit; chosen: boolean }): JSX.El
       <Garage limit={limit} />
       <p class="buttons">
         <button type="button" onClick={() => resize(limit)}>Resize…</button>
-        {limit.paused ? <button type="button" class="primary" onClick={() => resume(limit)}>Resume</button> : <button type="button" onClick={() => pause(limit)}>Pause…</button>}
+        {limit.paused ? <button type="button" class="primary" onClick={() => resume(limit, parked)}>Resume…</button> : <button type="button" onClick={() => pause(limit)}>Pause…</button>}
       </p>
     </section>
   );
@@ -87,11 +99,11 @@ export function LimitsPage({ chosen }: { chosen: string }): JSX.Element {
       <h1>Limits</h1>
       <p class="muted">A limit is a garage: a run takes as many spaces as it needs and leaves them when it ends. The rest waits outside, in order.</p>
       <Show of={fleet.value} what="the limits" retry={() => void refresh()}>
-        {({ limits }) => limits.length === 0 ? (
+        {({ limits, parked }) => limits.length === 0 ? (
           <Empty title="No limit is in use."><Commands lines={[["max_concurrency: 2", "in an agent's file: at most two runs of it at once"], ["[limits]", "in stint.toml: limits that agents share"]]} /></Empty>
         ) : (
           <>
-            <div class="cards loose">{limits.filter((limit) => isUsed(limit) || limit.name === chosen).map((limit) => <LimitCard key={limit.name} limit={limit} chosen={limit.name === chosen} />)}</div>
+            <div class="cards loose">{limits.filter((limit) => isUsed(limit) || limit.name === chosen).map((limit) => <LimitCard key={limit.name} limit={limit} chosen={limit.name === chosen} parked={parked.filter((group) => group.limit === limit.name)} />)}</div>
             <Idle limits={limits.filter((limit) => !isUsed(limit) && limit.name !== chosen)} />
           </>
         )}

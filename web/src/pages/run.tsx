@@ -1,66 +1,20 @@
 // One run, by importance: a sentence, what a person must decide, where its time went, what was said, what it used, how it ended.
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
-import { answerRun, cancelRun, resolutions, resolveRun, retryRun } from "../actions.tsx";
-import { costText, countText, exactCost, lengthText, momentText, some } from "../format.ts";
+import { cancelRun, retryRun } from "../actions.tsx";
+import { cleanText, costText, countText, exactCost, lengthText, momentText, some } from "../format.ts";
 import { bindKeys } from "../keys.ts";
-import { serverNow } from "../live.ts";
-import { Attempts, EventList } from "../parts/attempts.tsx";
-import { Bar, Commands, RunLink, Sentence, Since } from "../parts/pieces.tsx";
+import { Attempts, isCounted } from "../parts/attempts.tsx";
+import { Decision, Headline } from "../parts/decision.tsx";
+import { EventList } from "../parts/event_list.tsx";
+import { Bar, Commands, RunLink, Since } from "../parts/pieces.tsx";
 import { Show, StateBadge } from "../parts/states.tsx";
 import { TimelineView } from "../parts/timeline.tsx";
 import { TranscriptView } from "../parts/transcript.tsx";
-import { whyLines } from "../reason.ts";
 import { agentAddress, limitAddress } from "../route.ts";
 import { RunModel } from "../run_model.ts";
 import type { Limit, Receipt, Run, RunSummary, Timeline } from "../types.ts";
 import { isEnded } from "../types.ts";
-
-/** When the run entered its state: the server's timeline knows. */
-function sinceOf(run: Run, timeline: Timeline | null): number {
-  const last = timeline?.attempts.at(-1);
-  if (run.state === "running") return last?.begun_at ?? run.started_at ?? run.created_at;
-  const segment = timeline?.segments.findLast((each) => each.attempt !== undefined);
-  return segment ? segment.at + segment.ms : run.created_at;
-}
-
-function Headline({ run, model }: { run: Run; model: RunModel }): JSX.Element {
-  const reasons = model.why.value;
-  const lines = reasons.kind === "ok" ? whyLines(reasons.value, serverNow()) : [];
-  const ended = isEnded(run.state);
-  const timeline = model.timeline.value.kind === "ok" ? model.timeline.value.value : null;
-  return (
-    <div class="headline">
-      <p class="big"><StateBadge state={run.state} stop={run.stop} /> {ended && run.finished_at !== null ? <>after <b>{lengthText(run.finished_at - (run.started_at ?? run.created_at))}</b>{run.error && <span class="error">: {run.error}</span>}</> : <>for <Since at={sinceOf(run, timeline)} /></>}</p>
-      {!ended && <ul class={`why ${run.state}`} aria-label="Why it waits">{lines.map((line, at) => <li key={at} data-why><Sentence pieces={line} /></li>)}</ul>}
-    </div>
-  );
-}
-
-function Decision({ run, done }: { run: Run; done: () => void }): JSX.Element | null {
-  if (run.state === "in_doubt") {
-    return (
-      <section class="card decision">
-        <h2>Decide: was the work done?</h2>
-        <p>The attempt ended in a way that leaves its effects unknown. Check them, then choose. The transcript below shows what it did last.</p>
-        {run.error && <p class="error">{run.error}</p>}
-        <ul class="choices">{resolutions.map(([as, what]) => <li key={as}><button type="button" onClick={() => resolveRun(run, as, done)}>{as}</button> {what}</li>)}</ul>
-      </section>
-    );
-  }
-  if (run.state !== "parked") return null;
-  return (
-    <section class="card decision">
-      <h2>{run.hold === "person" ? "It waits for you" : "Parked"}</h2>
-      <p>{run.error}</p>
-      {run.denials?.map((denial, at) => <p key={at}>It was refused <code>{denial.tool} {denial.call}</code>. To allow it: <code>{denial.allow}</code></p>)}
-      <p class="buttons">
-        <button type="button" class="primary" onClick={() => answerRun(run, done)}>Let it go on</button>
-        <span class="muted">and every run that is parked for the same reason</span>
-      </p>
-    </section>
-  );
-}
 
 function Burn({ name, used, of, label }: { name: string; used: number; of: number; label: string }): JSX.Element {
   return <li><span>{name}</span><Bar part={used} whole={of} label={`${name}: ${label}`} kind={used >= of ? "full" : ""} /><span class="num">{label}</span></li>;
@@ -72,6 +26,7 @@ function Budget({ run, timeline }: { run: Run; timeline: Timeline | null }): JSX
   const tokens = timeline?.tokens ?? usage.tokens; // with the runs below it
   const micros = timeline?.cost_micros ?? usage.cost_micros;
   const time = timeline?.charged_ms ?? 0;
+  const uncounted = timeline?.attempts.some((attempt) => !isCounted(attempt)) ?? false;
   return (
     <>
       {usage.tokens === 0 && usage.cost_micros === 0 ? <p>No tokens were reported.</p> : <p>{countText(usage.tokens)} tokens ({countText(usage.fresh_in)} in, {countText(usage.cache_read)} from cache, {countText(usage.out)} out), {costText(usage.cost_micros, usage.estimated)}{usage.estimated && " (estimated)"}</p>}
@@ -79,6 +34,7 @@ function Budget({ run, timeline }: { run: Run; timeline: Timeline | null }): JSX
         <ul class="meters">
           {budget.time_ms !== undefined && <Burn name="time" used={time} of={budget.time_ms} label={`${lengthText(time)} of ${lengthText(budget.time_ms)}`} />}
           {budget.attempts !== undefined && <Burn name="attempts" used={run.attempt} of={budget.attempts} label={`${run.attempt} of ${budget.attempts}`} />}
+          {budget.attempts !== undefined && uncounted && <li class="muted">Attempts that were lost, parked or handed back do not count.</li>}
           {budget.tokens !== undefined && <Burn name="tokens" used={tokens} of={budget.tokens} label={`${countText(tokens)} of ${countText(budget.tokens)}`} />}
           {budget.cost_micros !== undefined && <Burn name="cost" used={micros} of={budget.cost_micros} label={`${usage.estimated ? "~" : ""}$${exactCost(micros)} of $${exactCost(budget.cost_micros)}`} />}
         </ul>
@@ -110,18 +66,25 @@ function Request({ run }: { run: Run }): JSX.Element {
   );
 }
 
-/** What ending the run took, as the server recorded it. */
+function permitsText(held: string[], returned: string[]): string {
+  if (held.length > 0) return `still held: ${held.join(", ")}`;
+  return returned.length > 0 ? `returned: ${returned.join(", ")}` : "it held none";
+}
+
+/** What ending the run took, as the server recorded it; `receipt`: of a cancel from this page, which also says how long that took. */
 function ReceiptView({ run, receipt }: { run: Run; receipt: Receipt | null }): JSX.Element | null {
   const ended = receipt?.processes_ended ?? run.processes_ended ?? 0;
   const streams = receipt?.streams_closed ?? run.streams_closed ?? 0;
-  if (!receipt && ended === 0 && streams === 0) return null;
+  const returned = receipt?.permits_returned ?? run.permits_returned;
+  const held = receipt?.permits_held ?? run.permits_held ?? [];
+  if (!receipt && ended === 0 && streams === 0 && !returned?.length && held.length === 0) return null;
   return (
     <section class="card" data-receipt>
       <h2>Receipt</h2>
       <dl class="facts-list">
-        <div><dt>processes</dt><dd>{some(ended, "process", "processes")} ended in {lengthText(receipt?.ending_ms ?? run.ending_ms ?? 0)}; none is left</dd></div>
-        <div><dt>streams</dt><dd>{some(streams, "stream")} closed</dd></div>
-        {receipt && <div><dt>permits</dt><dd>{receipt.permits_held.length > 0 ? `still held: ${receipt.permits_held.join(", ")}` : receipt.permits_returned.length > 0 ? `returned: ${receipt.permits_returned.join(", ")}` : "it held none"}</dd></div>}
+        {(ended > 0 || receipt) && <div><dt>processes</dt><dd>{some(ended, "process", "processes")} ended in {lengthText(receipt?.ending_ms ?? run.ending_ms ?? 0)}{held.length === 0 && "; none is left"}</dd></div>}
+        {(streams > 0 || receipt) && <div><dt>streams</dt><dd>{some(streams, "stream")} closed</dd></div>}
+        {returned && <div><dt>permits</dt><dd>{permitsText(held, returned)}</dd></div>}
         {receipt && <div><dt>took</dt><dd>{lengthText(receipt.took_ms)} from the request{receipt.reached.length > 0 && `, with ${some(receipt.reached.length, "child run")}`}</dd></div>}
       </dl>
     </section>
@@ -154,10 +117,14 @@ function Relatives({ run, below }: { run: Run; below: RunSummary[] }): JSX.Eleme
   );
 }
 
-/** What the run said in one go needs no second card with the same text. */
+/** What the run said in one go needs no second card with the same text. A long result was shortened, which "…" shows. */
 function isSaid(run: Run, model: RunModel): boolean {
   const said = model.said.value;
-  return said.kind === "ok" && said.value.items.filter((item) => item.kind === "text").map((item) => item.text).join("").trim().endsWith((run.result ?? "").trim());
+  if (said.kind !== "ok") return false;
+  const text = said.value.items.filter((item) => item.kind === "text").map((item) => item.text).join("");
+  const result = cleanText(run.result ?? "").trim();
+  if (result.startsWith("…")) return text.trim().endsWith(result.slice(1));
+  return result.endsWith("…") ? text.includes(result.slice(0, -1)) : text.trim().endsWith(result);
 }
 
 function commands(run: Run): [string, string][] {
@@ -189,19 +156,21 @@ export function RunPage({ id }: { id: string }): JSX.Element {
             <h1>{run.title || run.agent}</h1>
             <Headline run={run} model={model} />
             <p class="buttons">{run.state === "in_doubt" ? null : isEnded(run.state) ? <button type="button" onClick={() => retryRun(run)}>Retry as a new run</button> : <button type="button" class="danger" onClick={() => cancelRun(run, again, model.receipt)}>Cancel…</button>}</p>
-            <Decision run={run} done={again} />
+            <Decision run={run} why={model.why.value.kind === "ok" ? model.why.value.value : null} done={again} />
             <div class="cards">
               <section class="card wide"><h2>Timeline</h2><Show of={model.timeline.value} what="the timeline" retry={again}>{(timeline) => <TimelineView timeline={timeline} />}</Show></section>
               <section class="card wide"><h2>Transcript</h2><Show of={model.said.value} what="the transcript" retry={again}>{(said) => <TranscriptView said={said} live={!isEnded(run.state)} begin={() => model.fromTheBeginning()} />}</Show></section>
-              <section class="card"><h2>Budget</h2><Budget run={run} timeline={model.timeline.value.kind === "ok" ? model.timeline.value.value : null} /></section>
-              <ReceiptView run={run} receipt={model.receipt.value} />
-              <section class="card"><h2>Attempts</h2><Show of={model.timeline.value} what="the attempts">{(timeline) => <Attempts timeline={timeline} />}</Show></section>
-              <section class="card"><h2>Permits held now</h2><Show of={model.held.value} what="the permits" retry={again}>{(limits) => <Held limits={limits} run={run} />}</Show></section>
-              <section class="card"><h2>Relatives</h2><Show of={model.children.value} what="the child runs" retry={again}>{(children) => <Relatives run={run} below={children} />}</Show></section>
-              <section class="card"><h2>Request</h2><Request run={run} /></section>
-              <section class="card"><h2>Facts</h2><Facts run={run} /></section>
               {run.result && !isSaid(run, model) && <section class="card wide"><h2>Result</h2><pre class="text" tabIndex={0}>{run.result}</pre></section>}
-              <section class="card"><h2>As commands</h2><Commands lines={commands(run)} /></section>
+              <div class="masonry">
+                <section class="card"><h2>Budget</h2><Budget run={run} timeline={model.timeline.value.kind === "ok" ? model.timeline.value.value : null} /></section>
+                <ReceiptView run={run} receipt={model.receipt.value} />
+                <section class="card"><h2>Attempts</h2><Show of={model.timeline.value} what="the attempts">{(timeline) => <Attempts timeline={timeline} />}</Show></section>
+                <section class="card"><h2>Permits held now</h2><Show of={model.held.value} what="the permits" retry={again}>{(limits) => <Held limits={limits} run={run} />}</Show></section>
+                <section class="card"><h2>Relatives</h2><Show of={model.children.value} what="the child runs" retry={again}>{(children) => <Relatives run={run} below={children} />}</Show></section>
+                <section class="card"><h2>Request</h2><Request run={run} /></section>
+                <section class="card"><h2>Facts</h2><Facts run={run} /></section>
+                <section class="card"><h2>As commands</h2><Commands lines={commands(run)} /></section>
+              </div>
               <section class="card wide"><h2>Events</h2><Show of={model.events.value} what="the events" retry={again}>{(events) => <EventList events={events} begin={run.created_at} older={() => void model.olderEvents()} />}</Show></section>
             </div>
           </>

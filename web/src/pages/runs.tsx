@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { cancelRun, retryRun } from "../actions.tsx";
-import { costText, lengthText } from "../format.ts";
+import { costText, errorOf, lengthText } from "../format.ts";
 import { bindKeys } from "../keys.ts";
 import { serverNow } from "../live.ts";
 import { BatchList, askForBatch } from "../parts/batches.tsx";
@@ -31,9 +31,9 @@ function cells(run: RunSummary, model: RunsModel): JSX.Element[] {
     <span role="cell" key="state" class="c-state"><StateBadge state={run.state} stop={run.stop} /></span>,
     <span role="cell" key="id" class="c-id"><a class="id" href={runAddress(run.id)}>{run.id}</a></span>,
     <span role="cell" key="agent" class="c-agent">{run.agent}</span>,
-    <span role="cell" key="title" class="c-title" title={run.title}>{run.title}{run.error && !["succeeded", "running"].includes(run.state) && <span class="error"> {run.error}</span>}</span>,
+    <span role="cell" key="title" class="c-title" title={run.title}>{run.title}{errorOf(run) && !["succeeded", "running"].includes(run.state) && <span class="error"> {errorOf(run)}</span>}</span>,
     <span role="cell" key="created" class="c-created num"><Ago at={run.created_at} /></span>,
-    <span role="cell" key="time" class="c-time num">{timeOf(run)}</span>,
+    <span role="cell" key="time" class="c-time num" title="Length of its last attempt">{timeOf(run)}</span>,
     <span role="cell" key="cost" class="c-cost num">{costText(run.usage.cost_micros, run.usage.estimated)}</span>,
     <span role="cell" key="act" class="c-act">
       {isEnded(run.state) ? <button type="button" class="quiet" onClick={() => retryRun(run)} aria-label={`Retry ${run.id}`}>Retry</button>

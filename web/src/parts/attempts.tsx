@@ -1,80 +1,73 @@
-// Each attempt's end beside what followed from it, and the run's newest events.
+// Each attempt's end beside the retry rule's verdict, which the server recorded.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { ageText, lengthText, momentText } from "../format.ts";
-import type { Attempt, Event, Timeline } from "../types.ts";
+import { lengthText, momentText } from "../format.ts";
+import { limitAddress } from "../route.ts";
+import type { Attempt, Timeline, Verdict } from "../types.ts";
 import { Clock } from "./pieces.tsx";
-import { Empty } from "./states.tsx";
 
-const kWords: Record<string, string> = {
-  enqueued: "submitted", promoted: "now first in its session", woken: "wait over", answered: "answered by a person", limit_resumed: "limit resumed",
-  loaded: "imported from another store", unsafe: "starts work that must not be repeated", safe: "that work is done", cancel_asked: "cancel requested",
-  hand_back: "handed back to the queue", lost: "its process died", retry: "attempt failed", park: "parked", claimed: "attempt begins",
-  resolved_done: "resolved by a person: done", resolved_rerun: "resolved by a person: run again", resolved_discard: "resolved by a person: discarded",
-};
+const kShown = 50;
+/** Ends after which the next attempt has the same number. */
+const kUncounted: Partial<Record<NonNullable<Attempt["cause"]>, string>> = { lost: "lost", park: "parked", hand_back: "handed back" };
 
-/** What followed from the end of an attempt. */
-function verdictText(attempt: Attempt, timeline: Timeline): string {
-  if (attempt.ended_at === null) return "it runs";
-  if (attempt.hold === "backoff") {
-    const pause = timeline.segments.find((segment) => segment.kind === "backoff" && segment.at >= (attempt.ended_at ?? 0));
-    return `retried after a back-off${pause ? ` of ${lengthText(pause.ms)}` : ""}`;
+/** Its number, and whether it counts: `1`, `1 (lost)`. */
+export function attemptName(attempt: Attempt): string {
+  const uncounted = attempt.cause === undefined ? undefined : kUncounted[attempt.cause];
+  return uncounted === undefined ? String(attempt.attempt) : `${attempt.attempt} (${uncounted})`;
+}
+
+export const isCounted = (attempt: Attempt): boolean => attempt.cause === undefined || kUncounted[attempt.cause] === undefined;
+
+/** What the rule decided, in the words of `stint show` (src/cli/reason_text.cpp). */
+function ruleText(attempt: Attempt, { rule, attempt: number, attempts_max, until_at }: Verdict): string {
+  const after = lengthText((until_at ?? 0) - (attempt.ended_at ?? 0));
+  const length = until_at === undefined ? "" : ` for ${after}`;
+  const goesOn = attempt.state === "queued" || attempt.state === "parked";
+  switch (rule) {
+    case "permanent": return "not repeated: the same would happen again";
+    case "attempts": return `not repeated: that was attempt ${number} of ${attempts_max}`;
+    case "effects": return "in doubt: it may have had effects, which must not be repeated";
+    case "open_call": return "in doubt: it ended within a call that must not be repeated";
+    case "cancelled": return "ended because it was cancelled";
+    case "budget": return "ended because its budget is used up";
+    case "handed_back": return goesOn ? "handed back, because its node drains: it uses up no attempt" : "not continued after its node drained";
+    case "transient": return goesOn ? `attempt ${number} of ${attempts_max}: repeated after ${after}` : "not repeated: it ended before the next attempt could begin";
+    case "quota": return `a rate limit: parked${length}`;
+    case "unreachable": return `the provider can't be reached: parked${length}`;
+    case "login": return "not logged in: parked until a person has logged in";
+    case "retries": return `the retries of its account are used up: parked${length}`;
+    case "starved": return `its host lacks something: parked${length}`;
   }
-  if (attempt.hold === "quota") return "parked until its account may be used; the attempt does not count";
-  if (attempt.hold === "person") return "parked until a person answers; the attempt does not count";
-  if (attempt.state === "in_doubt") return "in doubt: its effects are unknown, so it is not repeated";
-  if (attempt.state === "queued") return attempt.cause === "lost" ? "its process died; back to the queue" : "handed back to the queue; the attempt does not count";
-  return attempt.cause === "failed" ? "not retried: the run has failed" : (attempt.state ?? attempt.cause ?? "ended").replace("_", " ");
+}
+
+/** What the store itself did, without the rule. */
+function endText(attempt: Attempt): string {
+  if (attempt.cause === "lost") return `its process died${attempt.state === "queued" ? "; back to the queue" : ""}`;
+  return (attempt.state ?? attempt.cause ?? "ended").replace("_", " ");
+}
+
+function VerdictText({ attempt }: { attempt: Attempt }): JSX.Element {
+  const { verdict } = attempt;
+  if (attempt.ended_at === null) return <>it runs</>;
+  if (!verdict) return <>{endText(attempt)}</>;
+  return (
+    <span title={verdict.until_at === undefined ? "" : `until ${momentText(verdict.until_at)}`}>
+      {ruleText(attempt, verdict)}
+      {verdict.limit && <>, and <a href={limitAddress(verdict.limit)}>{verdict.limit}</a> is paused</>}
+      {verdict.resumes && "; the next attempt continues the conversation"}
+    </span>
+  );
 }
 
 export function Attempts({ timeline }: { timeline: Timeline }): JSX.Element {
   if (timeline.attempts.length === 0) return <p class="muted">None has begun.</p>;
   return (
     <ol class="attempts" aria-label="Attempts">
-      {timeline.attempts.slice(-50).map((attempt) => (
+      {timeline.attempts.slice(-kShown).map((attempt) => (
         <li key={attempt.fence}>
-          <b>{attempt.attempt}</b> <Clock at={attempt.begun_at} />, {lengthText((attempt.ended_at ?? timeline.until_at) - attempt.begun_at)}: {verdictText(attempt, timeline)}
-          {attempt.error && <p class="error">{attempt.error}</p>}
+          <b>{attemptName(attempt)}</b> <Clock at={attempt.begun_at} />, {lengthText((attempt.ended_at ?? timeline.until_at) - attempt.begun_at)}: <span class="verdict-of" data-verdict={attempt.verdict?.rule ?? ""}><VerdictText attempt={attempt} /></span>
+          {attempt.error && attempt.error !== attempt.state && <p class="error">{attempt.error}</p>}
         </li>
       ))}
     </ol>
-  );
-}
-
-function dataText(data: unknown): string {
-  if (data === undefined || data === null) return "";
-  if (typeof data === "object" && "text" in data && typeof data.text === "string") return data.text;
-  if (typeof data === "object" && "kind" in data && "name" in data) {
-    const span = data as { kind: string; name: string; ms?: number };
-    return `${span.kind} ${span.name}${span.ms === undefined ? "" : `, ${lengthText(span.ms)}`}`;
-  }
-  if (typeof data === "object" && "waits" in data) {
-    const waits = data.waits as { limit: string; ms: number }[];
-    return `after waiting for ${waits.map((wait) => `${wait.limit} (${lengthText(wait.ms)})`).join(", ")}`;
-  }
-  return typeof data === "string" ? data : JSON.stringify(data);
-}
-
-export function EventList({ events, begin, older }: { events: Event[]; begin: number; older: () => void }): JSX.Element {
-  const [raw, setRaw] = useState(false);
-  const first = events[0];
-  if (!first) return <Empty title="No events were read." />;
-  return (
-    <>
-      <p class="buttons">
-        {first.seq > 1 && <button type="button" class="quiet" onClick={older}>Show older events ({first.seq - 1} before these)</button>}
-        <button type="button" class="quiet" aria-pressed={raw} onClick={() => setRaw(!raw)}>Raw</button>
-      </p>
-      {raw ? <pre class="raw" tabIndex={0}>{events.map((event) => JSON.stringify(event)).join("\n")}</pre> : (
-        <ol class="events" aria-label="Events">
-          {events.map((event) => (
-            <li key={event.seq} data-seq={event.seq}>
-              <time class="num" dateTime={new Date(event.at).toISOString()} title={momentText(event.at)}>+{ageText(event.at - begin)}</time>
-              <span><b>{kWords[event.cause] ?? event.cause}</b>{event.hold && <span class="muted"> ({event.hold})</span>}{event.data !== undefined && ` ${dataText(event.data)}`}{event.error && <span class="error">: {event.error}</span>}</span>
-            </li>
-          ))}
-        </ol>
-      )}
-    </>
   );
 }

@@ -21,10 +21,13 @@ export interface ChartData {
   lines: Line[];
   marks: ChartMark[];
   show: (value: number) => string;
+  topOfZero?: number; // the top of the axis while no value is above 0
 }
 
-const kHeight = 150, kLeft = 44, kRight = 8, kTop = 14, kBottom = 18; // in CSS pixels
+const kHeight = 150, kRight = 8, kTop = 14, kBottom = 18; // in CSS pixels
 const kTickWidth = 70; // of a time below the plot
+const kLetterWidth = 7, kLeftMin = 30; // of the numbers beside the plot
+const kMarkReach = 8; // a mark as near to the cursor as this is named in the legend
 
 /** Numbers that are easy to read: at most four of them, from 0 to `most` or above. */
 export function ticksOf(most: number): number[] {
@@ -49,20 +52,23 @@ export function stretchesOf(values: (number | null)[]): [number, number][] {
 interface Scale {
   x: (time: number) => number;
   y: (value: number) => number;
+  left: number;
   width: number;
   ticks: number[];
 }
 
 function scaleOf(data: ChartData, width: number): Scale {
   const known = data.lines.flatMap((line) => line.values.filter((value) => value !== null));
-  const ticks = ticksOf(known.reduce((most, value) => Math.max(most, value), 0));
+  const ticks = ticksOf(known.reduce((most, value) => Math.max(most, value), 0) || (data.topOfZero ?? 0));
+  const left = Math.max(kLeftMin, ...ticks.map((tick) => 8 + kLetterWidth * data.show(tick).length));
   const least = known.reduce((low, value) => Math.min(low, value), 0); // a correction of use may be negative
   const top = ticks.at(-1) ?? 1;
   const first = data.times[0] ?? 0, last = data.times.at(-1) ?? 1;
-  const inner = Math.max(1, width - kLeft - kRight), high = kHeight - kTop - kBottom;
+  const inner = Math.max(1, width - left - kRight), high = kHeight - kTop - kBottom;
   return {
-    x: (time) => kLeft + (inner * (time - first)) / Math.max(1, last - first),
+    x: (time) => left + (inner * (time - first)) / Math.max(1, last - first),
     y: (value) => kTop + high * (1 - (value - least) / (top - least)),
+    left,
     width,
     ticks,
   };
@@ -90,11 +96,11 @@ function Curve({ line, data, scale }: { line: Line; data: ChartData; scale: Scal
 
 function Axes({ data, scale }: { data: ChartData; scale: Scale }): JSX.Element {
   const first = data.times[0] ?? 0, last = data.times.at(-1) ?? 0;
-  const count = Math.max(1, Math.floor((scale.width - kLeft - kRight) / kTickWidth));
+  const count = Math.max(1, Math.floor((scale.width - scale.left - kRight) / kTickWidth));
   const days = last - first > 36 * 3600_000;
   return (
     <g class="axes">
-      {scale.ticks.map((tick) => <g key={tick}><line x1={kLeft} x2={scale.width - kRight} y1={scale.y(tick)} y2={scale.y(tick)} /><text x={kLeft - 6} y={scale.y(tick) + 4} text-anchor="end">{data.show(tick)}</text></g>)}
+      {scale.ticks.map((tick) => <g key={tick}><line x1={scale.left} x2={scale.width - kRight} y1={scale.y(tick)} y2={scale.y(tick)} /><text x={scale.left - 6} y={scale.y(tick) + 4} text-anchor="end">{data.show(tick)}</text></g>)}
       {Array.from({ length: count }, (_, at) => first + ((last - first) * (at + 0.5)) / count).map((time) => <text key={time} x={scale.x(time)} y={kHeight - 4} text-anchor="middle">{days ? momentText(time).slice(5, 10) : momentText(time).slice(11, 16)}</text>)}
     </g>
   );
@@ -143,18 +149,21 @@ function Table({ data }: { data: ChartData }): JSX.Element {
   );
 }
 
-/** The values at the cursor, else the last known ones. */
-function Legend({ data, at }: { data: ChartData; at: number | null }): JSX.Element {
+/** The values at the cursor and the marks beside it, else the last known values. */
+function Legend({ data, at, scale }: { data: ChartData; at: number | null; scale: Scale }): JSX.Element {
   const last = data.times.findLastIndex((_, place) => data.lines.some((line) => line.values[place] !== null));
   const place = at ?? last;
   const text = (line: Line): string => {
     const value = line.values[place];
     return value == null ? "–" : data.show(value);
   };
+  const isNear = (mark: ChartMark): boolean => at !== null && Math.abs(scale.x(mark.at) - scale.x(data.times[at] ?? 0)) <= kMarkReach;
+  const near = data.marks.flatMap((mark, number) => (isNear(mark) ? [`${number + 1}. ${mark.text}`] : []));
   return (
     <p class="chart-legend" aria-live="polite">
-      {data.lines.map((line) => <span key={line.label}><span class={`swatch c${line.colour}`} aria-hidden="true" />{line.label} <strong>{text(line)}</strong></span>)}
+      {data.lines.map((line) => <span key={line.label}><span class={`chart-swatch c${line.colour}`} aria-hidden="true" />{line.label} <strong>{text(line)}</strong></span>)}
       <span class="muted">{place < 0 ? "" : momentText(data.times[place] ?? 0)}</span>
+      {near.length > 0 && <span class="at-cursor">{near.join("; ")}</span>}
     </p>
   );
 }
@@ -181,7 +190,7 @@ export function Chart({ data }: { data: ChartData }): JSX.Element {
   };
   const point = (event: PointerEvent): void => {
     const box = place.current?.getBoundingClientRect();
-    if (box && last >= 0) choose(Math.round((last * (event.clientX - box.left - kLeft)) / Math.max(1, width - kLeft - kRight)));
+    if (box && last >= 0) choose(Math.round((last * (event.clientX - box.left - scale.left)) / Math.max(1, width - scale.left - kRight)));
   };
   return (
     <figure class="chart">
@@ -194,7 +203,7 @@ export function Chart({ data }: { data: ChartData }): JSX.Element {
           {at !== null && <line class="cursor" x1={scale.x(data.times[at] ?? 0)} x2={scale.x(data.times[at] ?? 0)} y1={kTop} y2={kHeight - kBottom} />}
         </svg>
       </div>
-      <Legend data={data} at={at} />
+      <Legend data={data} at={at} scale={scale} />
       <Table data={data} />
     </figure>
   );

@@ -10,17 +10,17 @@ const kSpacesDrawn = 48;
 const kLineDrawn = 20;
 
 function label(entry: LimitEntry): string {
-  return entry.agent ?? entry.label ?? (entry.pid !== undefined ? `pid ${entry.pid}` : "another tool");
+  return entry.title ?? entry.agent ?? entry.label ?? (entry.pid !== undefined ? `pid ${entry.pid}` : "another tool");
 }
 
 /** `above`: the space is beyond the capacity, which was lowered while it was held. */
 function Space({ holder, above }: { holder: LimitEntry | null; above: boolean }): JSX.Element {
   if (!holder) return <li class="space free"><span class="muted">free</span></li>;
-  const place = holder.run ? <a class="id" href={`#/run/${holder.run}`}>{holder.run}</a> : <span class="id">{label(holder)}</span>;
+  const place = holder.run ? <a class="id" href={`#/run/${holder.run}`}>{holder.run}</a> : <span class="id" title={label(holder)}>{label(holder)}</span>;
   return (
     <li class={`space taken${holder.swept || holder.unjudged ? " leftover" : ""}${above ? " above" : ""}`}>
       {place}
-      {holder.run && <span class="muted">{holder.agent ?? holder.label}</span>}
+      {holder.run && <span class="muted" title={holder.title ?? holder.agent}>{holder.title ?? holder.agent}</span>}
       <span class="muted">{holder.since_at !== undefined && `for ${ageText(serverNow() - holder.since_at)}`}{holder.weight > 1 && `, ${holder.weight} spaces`}</span>
       {above && <span class="bad">above the capacity</span>}
     </li>
@@ -43,7 +43,7 @@ export function Garage({ limit }: { limit: Limit }): JSX.Element {
     <div class="garage">
       <ul class="spaces" aria-label={`Spaces of ${limit.name}`}>{spaces.map((holder, at) => <Space key={at} holder={holder} above={limit.capacity !== null && at >= limit.capacity} />)}</ul>
       {isShort && <p class="muted">The first {kSpacesDrawn} spaces are drawn.</p>}
-      {limit.capacity === null && <p class="muted">No bound: every request gets its permit.</p>}
+      {limit.capacity === null && <p class="muted">{limit.paused ? "It has no bound, but is paused: no request gets its permit." : "No bound: every request gets its permit."}</p>}
       {limit.line.length > 0 && (
         <>
           <h3>Line</h3>

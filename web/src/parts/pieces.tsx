@@ -17,7 +17,7 @@ export function Sentence({ pieces }: { pieces: (string | Piece)[] }): JSX.Elemen
         if (typeof piece === "string") return piece;
         if (piece.run) return <RunLink key={at} id={piece.run} />;
         if (piece.limit) return <a key={at} href={limitAddress(piece.limit)}>{piece.text}</a>;
-        return piece.text;
+        return piece.code ? <code key={at}>{piece.text}</code> : piece.text;
       })}
     </>
   );

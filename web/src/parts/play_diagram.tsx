@@ -142,7 +142,7 @@ export function PlayDiagram({ sandbox }: { sandbox: Sandbox }): JSX.Element {
         ))}
         {hasTokens && <li style={{ height: `${kRow + 2 * kPad}px` }}><b>tokens</b></li>}
       </ul>
-      <div class="chart">
+      <div class="lanes-plot">
         <svg width="100%" height={height} role="img" aria-label={`Diagram of ${drawing.lanes.length} tasks until ${momentText(sandbox.now_ms)}. The table of events says the same in words.`}>
           {drawing.lanes.map((lane, at) => at % 2 === 0 && <rect key={lane.task} class="band" x="0" y={lane.top} width="100%" height={Math.max(1, lane.resources.length) * kRow + 2 * kPad} />)}
           {ticksOf(drawing.end).map((tick) => <line key={tick} class="tick" x1={x(tick)} x2={x(tick)} y1={0} y2={height} />)}

@@ -32,7 +32,7 @@ export function EventTable({ sandbox }: { sandbox: Sandbox }): JSX.Element {
             <tr key={event.n} data-event={[event.n, event.step, event.at_ms, event.kind, event.task ?? "", event.resource ?? "", event.units ?? "", event.detail ?? ""].join("|")}>
               <td class="num">{momentText(event.at_ms)}</td>
               <td>{eventText(sandbox, event)}</td>
-              <td>{event.task && <span class={`swatch ${colourOf(sandbox, event.task)}`}>{event.task}</span>}</td>
+              <td>{event.task && <span class={`play-swatch ${colourOf(sandbox, event.task)}`}>{event.task}</span>}</td>
               <td>{event.resource}</td>
               <td class="num">{event.units}</td>
             </tr>

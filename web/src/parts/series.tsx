@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { clockText, countText, costText, momentText } from "../format.ts";
 import { get, why } from "../http.ts";
+import { onRecovery } from "../live.ts";
 import type { Loaded, Mark, Series } from "../types.ts";
 import { kLoading } from "../types.ts";
 import type { ChartData, Line } from "./charts.tsx";
@@ -12,6 +13,9 @@ import { Empty, Show } from "./states.tsx";
 
 const kSpans: [string, number][] = [["1 hour", 3600], ["6 hours", 6 * 3600], ["3 days", 72 * 3600], ["5 weeks", 35 * 86_400]];
 const kMarksShown = 12;
+const kAxisMsMin = 600_000; // a shorter history than the span is drawn from its first sample, but not on an axis shorter than this
+const kStepsMin = 10;
+export const kTopOfNoCost = 20_000; // millionths: the axis has numbers of two digits
 
 const span = signal(3600);
 const series = signal<Loaded<Series>>(kLoading);
@@ -52,21 +56,25 @@ export function markText(mark: Mark): string {
   }
 }
 
-export function timesOf(of: { first_at: number; step_s: number; count: number }): number[] {
-  return Array.from({ length: of.count }, (_, at) => of.first_at + at * of.step_s * 1000);
+/** The first step that is drawn: what lies before the first sample says nothing. */
+function firstDrawn(of: Series): number {
+  const first = of.samples.findIndex((count) => count !== null);
+  const least = Math.max(kStepsMin, Math.ceil(kAxisMsMin / (of.step_s * 1000)));
+  return Math.max(0, Math.min(first - 1, of.count - least));
 }
 
 function chartsOf(of: Series): ChartData[] {
-  const times = timesOf(of);
+  const from = firstDrawn(of);
+  const times = Array.from({ length: of.count - from }, (_, at) => of.first_at + (from + at) * of.step_s * 1000);
   const marks = of.marks.map((mark) => ({ at: mark.at, text: markText(mark) }));
-  const line = (name: keyof Series["series"], label: string, colour: string, more: Partial<Line> = {}): Line => ({ label, colour, values: of.series[name], ...more });
+  const line = (name: keyof Series["series"], label: string, colour: string, more: Partial<Line> = {}): Line => ({ label, colour, values: of.series[name].slice(from), ...more });
   const per = of.step_s === 10 ? "10 s" : of.step_s === 60 ? "minute" : "hour";
-  const chart = (title: string, lines: Line[], show: (value: number) => string = countText): ChartData => ({ title, times, lines, marks, show });
+  const chart = (title: string, lines: Line[], more: Partial<ChartData> = {}): ChartData => ({ title, times, lines, marks, show: countText, ...more });
   return [
     chart("Queue", [line("startable", "startable", "--running", { fill: true }), line("held", "held", "--parked", { dash: "6 3" })]),
     chart("Workers", [line("busy", "busy", "--running", { fill: true }), line("workers", "workers", "--muted", { dash: "2 3" })]),
     chart(`Runs that ended, per ${per}`, [line("succeeded", "succeeded", "--ok", { fill: true }), line("failed", "failed", "--fail"), line("cancelled", "cancelled", "--muted", { dash: "2 3" })]),
-    chart(`Cost, per ${per}`, [line("cost_micros", "cost", "--doubt", { fill: true })], (value) => (value === 0 ? "0" : costText(value))),
+    chart(`Cost, per ${per}`, [line("cost_micros", "cost", "--doubt", { fill: true })], { show: (value) => (value === 0 ? "0" : costText(value)), topOfZero: kTopOfNoCost }),
   ];
 }
 
@@ -86,7 +94,11 @@ export function FleetCharts(): JSX.Element {
   useEffect(() => {
     void load();
     const timer = setInterval(() => document.visibilityState === "visible" && void load(), 10_000);
-    return () => clearInterval(timer);
+    const stop = onRecovery(() => void load());
+    return () => {
+      clearInterval(timer);
+      stop();
+    };
   }, []);
   const choose = (wanted: number): void => {
     span.value = wanted;
@@ -104,6 +116,7 @@ export function FleetCharts(): JSX.Element {
         ) : (
           <>
             {stale.value && <p class="bad" role="status">Not read again since {clockText(of.as_of)}: {stale.value}</p>}
+            {firstDrawn(of) > 0 && <p class="muted" data-field="first-sample">The first sample of this span is of {momentText(of.first_at + of.samples.findIndex((count) => count !== null) * of.step_s * 1000)}.</p>}
             <div class="charts">{chartsOf(of).map((data) => <Chart key={data.title.split(",")[0]} data={data} />)}</div>
             <Marks marks={of.marks} />
           </>

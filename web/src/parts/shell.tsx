@@ -66,6 +66,7 @@ function Locked({ detail }: { detail: string }): JSX.Element {
 
 const kKeys: [string, string][] = [
   ["g f", "Fleet"], ["g r", "Runs"], ["g l", "Limits"], ["g a", "Agents"], ["g p", "Playground"], ["/", "Go to the filter"], ["j  k", "Next and previous run"], ["Enter", "Open the run"],
+  ["x", "Select the run, or take it out of the selection"],
   ["c", "Cancel the run (asks first)"], ["n  b", "Playground: next and previous event"], ["p", "Playground: play and pause"], ["Esc", "Leave a field, close a dialog"], ["?", "This list"],
 ];
 

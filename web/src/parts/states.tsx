@@ -1,6 +1,10 @@
 // How a page says that it has nothing to show: loading, failed, empty and unknown differ in words and looks.
 import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { connection, onRecovery } from "../live.ts";
 import type { Loaded, State } from "../types.ts";
+
+const kRetryMsMin = 1000, kRetryMsMax = 30_000; // doubles: what fails for another reason than the connection may fail for long
 
 export function Loading({ what, lines = 3 }: { what: string; lines?: number }): JSX.Element {
   return (
@@ -10,7 +14,27 @@ export function Loading({ what, lines = 3 }: { what: string; lines?: number }): 
   );
 }
 
+/** Tries again by itself: when the connection has recovered, and now and then while it is live. */
 export function Failed({ what, why, retry }: { what: string; why: string; retry?: () => void }): JSX.Element {
+  const latest = useRef(retry);
+  latest.current = retry;
+  useEffect(() => {
+    let pause = kRetryMsMin;
+    let timer = 0;
+    const later = (): void => {
+      timer = window.setTimeout(() => {
+        if (connection.peek().kind === "live" && !document.hidden) latest.current?.();
+        pause = Math.min(kRetryMsMax, 2 * pause);
+        later();
+      }, pause);
+    };
+    later();
+    const stop = onRecovery(() => latest.current?.());
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, []);
   return (
     <div class="trouble" role="alert">
       <strong>Can't load {what}.</strong> {why}

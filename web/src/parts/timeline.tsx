@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { ageText, clockText, countText, lengthText, momentText } from "../format.ts";
 import { limitAddress } from "../route.ts";
 import type { Attempt, Segment, SpanKind, Timeline } from "../types.ts";
+import { attemptName } from "./attempts.tsx";
 import { Empty } from "./states.tsx";
 
 const kKinds: Record<SpanKind, string> = {
@@ -35,43 +36,79 @@ function scaleOf(timeline: Timeline): Scale {
       }
       return (100 * place) / whole;
     },
-    folded: (segment) => shown(segment) < segment.ms,
+    folded: (segment) => !isWork(segment.kind) && shown(segment) < segment.ms,
   };
 }
 
-function Piece({ part, begin, end, folded = false }: { part: { kind: SpanKind; name?: string; ms: number }; begin: number; end: number; folded?: boolean }): JSX.Element {
+const kLabelWidth = 12, kLengthWidth = 4; // percent of the track from which on a name, or only a length, can be read
+
+function Piece({ part, begin, end, folded = false, bare = false }: { part: { kind: SpanKind; name?: string; ms: number }; begin: number; end: number; folded?: boolean; bare?: boolean }): JSX.Element {
   const label = `${nameOf(part)}, ${lengthText(part.ms)}${folded ? " (drawn shorter)" : ""}`;
-  return <span class={`piece ${part.kind}${folded ? " folded" : ""}`} title={label} style={{ left: `${begin}%`, width: `${Math.max(0.2, end - begin)}%` }}>{end - begin > 12 && nameOf(part)}</span>;
+  const width = end - begin;
+  const length = folded && width > kLengthWidth ? `${lengthText(part.ms)} // ` : "";
+  const text = `${length}${width > kLabelWidth && !bare ? nameOf(part) : ""}`;
+  return (
+    <span class={`piece ${part.kind}${folded ? " folded" : ""}`} title={label} data-ms={part.ms} style={{ left: `${begin}%`, width: `${Math.max(0.2, width)}%` }}>
+      {text && <span class="label">{text}</span>}
+    </span>
+  );
+}
+
+/** Stretches of work, each with its calls drawn over it: between two waits nothing looks idle. */
+function stretchesOf(segments: Segment[]): Segment[] {
+  const found: Segment[] = [];
+  let open = false;
+  for (const { kind, at, ms } of segments) {
+    const last = found.at(-1);
+    if (isWork(kind) && open && last) last.ms += ms;
+    else if (isWork(kind)) found.push({ kind: "working", at, ms });
+    open = isWork(kind);
+  }
+  return found;
+}
+
+function RunLane({ timeline, scale }: { timeline: Timeline; scale: Scale }): JSX.Element {
+  const { segments } = timeline;
+  const draw = (part: Segment, at: number, bare = false): JSX.Element => <Piece key={`${part.kind} ${at}`} part={part} bare={bare} begin={scale.at(part.at)} end={scale.at(part.at + part.ms)} folded={scale.folded(part)} />;
+  const calls = segments.filter((segment) => isWork(segment.kind) && segment.kind !== "working");
+  return (
+    <div class="lane-row">
+      <span class="name">run</span>
+      <span class="track">
+        {segments.filter((segment) => !isWork(segment.kind)).map((wait, at) => draw(wait, at))}
+        {stretchesOf(segments).map((stretch, at) => draw(stretch, at, calls.length > 0))}
+        {calls.map((call, at) => draw(call, at))}
+      </span>
+      <span class="num">{lengthText(timeline.until_at - timeline.begun_at)}</span>
+    </div>
+  );
 }
 
 function Lane({ attempt, until, scale }: { attempt: Attempt; until: number; scale: Scale }): JSX.Element {
   const end = attempt.ended_at ?? until;
   const spans = attempt.spans.filter((span) => span.ms > 0);
   return (
-    <li>
-      <span class="name">attempt {attempt.attempt}</span>
+    <div class="lane-row">
+      <span class="name">attempt {attemptName(attempt)}</span>
       <span class="track">
-        <Piece part={{ kind: "working", ms: end - attempt.begun_at }} begin={scale.at(attempt.begun_at)} end={scale.at(end)} />
+        <Piece part={{ kind: "working", ms: end - attempt.begun_at }} begin={scale.at(attempt.begun_at)} end={scale.at(end)} bare={spans.length > 0} />
         {spans.map((span, at) => <Piece key={at} part={span} begin={scale.at(span.at)} end={scale.at(span.at + span.ms)} />)}
       </span>
       <span class="num">{lengthText(end - attempt.begun_at)}</span>
-    </li>
+    </div>
   );
 }
 
+/** The server's sums by kind, and the limits that the run waited for. */
 function Legend({ timeline }: { timeline: Timeline }): JSX.Element {
-  const sums = new Map<string, { kind: SpanKind; name: string; ms: number }>();
-  for (const segment of timeline.segments) {
-    const name = segment.kind === "limit" ? (segment.name ?? "") : "";
-    const key = `${segment.kind} ${name}`;
-    const known = sums.get(key) ?? { kind: segment.kind, name, ms: 0 };
-    known.ms += segment.ms;
-    sums.set(key, known);
-  }
+  const limits = [...new Set(timeline.segments.flatMap((segment) => (segment.kind === "limit" && segment.name ? [segment.name] : [])))];
   return (
     <ul class="legend" aria-label="Sums">
-      {[...sums.values()].map((sum) => (
-        <li key={`${sum.kind} ${sum.name}`}><span class={`swatch ${sum.kind}`} aria-hidden="true" />{sum.name ? <>limit <a href={limitAddress(sum.name)}>{sum.name}</a></> : kKinds[sum.kind]} <span class="num">{lengthText(sum.ms)}</span></li>
+      {(timeline.sums ?? []).map(({ kind, ms, spans }) => (
+        <li key={kind} data-sum={kind} data-ms={ms}>
+          <span class={`kind-swatch ${kind}`} aria-hidden="true" />{kind === "limit" && limits.length > 0 ? <>limit {limits.map((name, at) => <>{at > 0 && ", "}<a key={name} href={limitAddress(name)}>{name}</a></>)}</> : kKinds[kind]}
+          {" "}<span class="num">{lengthText(ms)}</span>{spans > 1 && <span class="muted"> in {countText(spans)} calls</span>}
+        </li>
       ))}
     </ul>
   );
@@ -108,17 +145,13 @@ export function TimelineView({ timeline }: { timeline: Timeline }): JSX.Element 
   return (
     <>
       <p class="sum"><b>{lengthText(timeline.waiting_ms)}</b> waiting, <b>{lengthText(timeline.working_ms)}</b> working</p>
-      <ol class="run-lanes" role="img" aria-label={`Timeline of ${sum}. The table below has the segments.`}>
-        <li>
-          <span class="name">run</span>
-          <span class="track">{timeline.segments.map((segment, at) => <Piece key={at} part={segment} begin={scale.at(segment.at)} end={scale.at(segment.at + segment.ms)} folded={scale.folded(segment)} />)}</span>
-          <span class="num">{lengthText(whole)}</span>
-        </li>
+      <div class="run-lanes" role="img" aria-label={`Timeline of ${sum}. The table below has the segments.`}>
+        <RunLane timeline={timeline} scale={scale} />
         {timeline.attempts.slice(-20).map((attempt) => <Lane key={attempt.fence} attempt={attempt} until={timeline.until_at} scale={scale} />)}
-      </ol>
+      </div>
       <Legend timeline={timeline} />
       {timeline.attempts.length > 20 && <p class="muted">Lanes of the last 20 of {timeline.attempts.length} attempts.</p>}
-      {timeline.spans_left_out > 0 && <p class="muted">{countText(timeline.spans_left_out)} short calls have no piece of their own: their time is part of "working".</p>}
+      {timeline.spans_left_out > 0 && <p class="muted">{countText(timeline.spans_left_out)} short calls have no piece of their own: they are drawn as "working", and counted in the sums.</p>}
       {timeline.events_left_out > 0 && <p class="left-out">{timeline.events_left_out} events were not read: that part is drawn as one piece.</p>}
       <Table timeline={timeline} />
     </>

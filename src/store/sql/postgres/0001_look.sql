@@ -31,11 +31,15 @@ RETURNS TABLE (run_id bigint, id text, agent text, weight bigint, since timestam
     JOIN run r ON r.set_id = m.set_id AND r.state = 'running' JOIN agent a ON a.agent_id = r.agent_id
     WHERE m.limit_id = p_limit ORDER BY r.started_at, r.run_id LIMIT p_most $$;
 
+-- Since when a run waits: its submission, or its last change if it was claimed before.
+CREATE FUNCTION waits_since(r run) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+  SELECT CASE WHEN r.fence = 0 THEN r.created_at ELSE r.changed_at END $$;
+
 -- Ready runs whose agents use the limit, by rank.
 CREATE FUNCTION waiters(p_limit int, p_most bigint)
-RETURNS TABLE (run_id bigint, id text, agent text, weight bigint, rank timestamptz) LANGUAGE sql STABLE AS $$
-  SELECT r.run_id, r.public_id, a.name, m.weight, r.rank FROM limit_set_member m JOIN agent a USING (set_id)
-    CROSS JOIN LATERAL (SELECT x.run_id, x.public_id, x.rank FROM run x
+RETURNS TABLE (run_id bigint, id text, agent text, weight bigint, rank timestamptz, since timestamptz) LANGUAGE sql STABLE AS $$
+  SELECT r.run_id, r.public_id, a.name, m.weight, r.rank, r.since FROM limit_set_member m JOIN agent a USING (set_id)
+    CROSS JOIN LATERAL (SELECT x.run_id, x.public_id, x.rank, waits_since(x) AS since FROM run x
       WHERE x.agent_id = a.agent_id AND x.state = 'queued' AND x.hold IS NULL ORDER BY x.rank, x.run_id LIMIT p_most) r
     WHERE m.limit_id = p_limit ORDER BY r.rank, r.run_id LIMIT p_most $$;
 
@@ -58,9 +62,9 @@ DECLARE t timestamptz := clock(); BEGIN
       (SELECT s.name FROM agent s WHERE s.agent_id = g.turn_of AND g.turn_until > t
         AND EXISTS (SELECT FROM run r WHERE r.agent_id = g.turn_of AND r.state = 'queued' AND r.hold IS NULL)), x.holds, x.id, x.agent, x.weight, shown_ms(x.since)
     FROM named_limit g CROSS JOIN LATERAL held(g.limit_id) h LEFT JOIN LATERAL (
-      SELECT true AS holds, o.run_id, o.id, o.agent, o.weight, o.since, NULL::timestamptz AS rank FROM holders(g.limit_id, p_listed) o
-      UNION ALL SELECT false, o.run_id, o.id, o.agent, o.weight, NULL, o.rank FROM waiters(g.limit_id, p_listed) o) x ON p_listed > 0
-    ORDER BY g.name, x.holds DESC, x.since, x.rank, x.run_id; END $$;
+      SELECT true AS holds, o.run_id, o.id, o.agent, o.weight, o.since, o.since AS place FROM holders(g.limit_id, p_listed) o
+      UNION ALL SELECT false, o.run_id, o.id, o.agent, o.weight, o.since, o.rank FROM waiters(g.limit_id, p_listed) o) x ON p_listed > 0
+    ORDER BY g.name, x.holds DESC, x.place, x.run_id; END $$;
 
 -- One row per reason, or per holder of the limit that is the reason. NULL: the reason does not use the field.
 CREATE FUNCTION why(p_id text, p_listed bigint, p_place_max bigint)

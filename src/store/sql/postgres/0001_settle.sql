@@ -80,11 +80,20 @@ DECLARE v_families bigint[]; BEGIN
             GROUP BY m.family_id) n
     WHERE f.family_id = n.family_id; END $$;
 
+-- Gives the events of the settlements at these places their data: after the trigger has written them, in the same
+-- transaction, as in claim().
+CREATE FUNCTION keep_data(p_at bigint[], p_runs bigint[], p_data text[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+  IF EXISTS (SELECT FROM unnest(p_data) d WHERE d <> '') THEN
+    UPDATE event e SET data = p_data[i] FROM unnest(p_at) i JOIN LATERAL (SELECT x.run_id, x.seq FROM run x WHERE x.run_id = p_runs[i] OFFSET 0) r ON true
+      WHERE p_data[i] <> '' AND e.run_id = r.run_id AND e.seq = r.seq AND e.xid = pg_current_xact_id();
+  END IF; END $$;
+
 -- Ends attempts of any kind and adds up their use. A settlement that is missing in the answer was stale and was
 -- rejected. p_tokens and p_cost_micros are NULL for a lost attempt: what it reported stays counted. The settings are
 -- those of claim(): each run is looked up by its number, whatever the statistics, and nothing is planned again.
+-- p_data: of the events; '': none. NULL: none has data.
 CREATE FUNCTION settle(p_node bigint, p_runs bigint[], p_fences bigint[], p_settles text[], p_errors text[], p_results text[],
-  p_retry_ms bigint[], p_park_on text[], p_park_ms bigint[], p_tokens bigint[], p_cost_micros bigint[])
+  p_retry_ms bigint[], p_park_on text[], p_park_ms bigint[], p_tokens bigint[], p_cost_micros bigint[], p_data text[])
 RETURNS TABLE (at bigint, state text) LANGUAGE plpgsql SET search_path = stint_v1, stint, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
 SET plan_cache_mode = force_generic_plan AS $$
@@ -143,9 +152,9 @@ DECLARE v_sessions bigint[]; v_at bigint[]; v_states text[]; v_used bigint[]; v_
       array_agg(n.more_cost ORDER BY n.at) FILTER (WHERE n.more_tokens <> 0 OR n.more_cost <> 0)
     INTO v_at, v_states, v_used, v_tokens, v_cost FROM decided n;
   IF v_at IS NULL THEN RETURN; END IF;
+  PERFORM keep_data(v_at, p_runs, p_data);
   IF v_sessions IS NOT NULL THEN PERFORM promote(v_sessions); END IF;
-  PERFORM settle_limits_at(v_at, p_runs, p_settles, p_park_on, p_park_ms);
-  IF v_used IS NOT NULL THEN PERFORM add_use(v_used, v_tokens, v_cost); END IF;
+  PERFORM settle_limits_at(v_at, p_runs, p_settles, p_park_on, p_park_ms); IF v_used IS NOT NULL THEN PERFORM add_use(v_used, v_tokens, v_cost); END IF;
   RETURN QUERY SELECT * FROM unnest(v_at, v_states); END $$;
 
 -- Widens the ramps like a success: settle_limits().

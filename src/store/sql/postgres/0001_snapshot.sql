@@ -1,9 +1,5 @@
 -- What a snapshot reads beside the queries of 0001_look.sql; all of it in one transaction (postgres_snapshot.cpp).
 
--- Since when a run waits: its submission, or its last change if it was claimed before.
-CREATE FUNCTION waits_since(r run) RETURNS timestamptz LANGUAGE sql STABLE AS $$
-  SELECT CASE WHEN r.fence = 0 THEN r.created_at ELSE r.changed_at END $$;
-
 -- Ready runs by agent, once per limit of the agent.
 CREATE FUNCTION tally_ready() RETURNS TABLE (agent text, rank_ms bigint, runs bigint, kept bigint, oldest_ms bigint, "limit" text, weight bigint)
 LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
@@ -15,11 +11,11 @@ LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
   ORDER BY q.rank, a.name, g.name $$;
 
 -- Queued runs that are not ready, and parked ones.
-CREATE FUNCTION tally_held() RETURNS TABLE (state text, hold text, "limit" text, runs bigint, oldest_ms bigint)
+CREATE FUNCTION tally_held() RETURNS TABLE (state text, hold text, "limit" text, runs bigint, oldest_ms bigint, until_ms bigint)
 LANGUAGE sql STABLE SET search_path = stint_v1, stint, pg_temp AS $$
-  SELECT 'queued', r.hold, r.parked_on, count(*), shown_ms(min(waits_since(r))) FROM run r
+  SELECT 'queued', r.hold, r.parked_on, count(*), shown_ms(min(waits_since(r))), shown_ms(min(r.not_before) FILTER (WHERE r.hold <> 'session')) FROM run r
     WHERE r.state = 'queued' AND r.hold IS NOT NULL GROUP BY r.hold, r.parked_on
-  UNION ALL SELECT 'parked', r.hold, r.parked_on, count(*), shown_ms(min(waits_since(r))) FROM run r
+  UNION ALL SELECT 'parked', r.hold, r.parked_on, count(*), shown_ms(min(waits_since(r))), shown_ms(min(r.not_before)) FROM run r
     WHERE r.state = 'parked' GROUP BY r.hold, r.parked_on $$;
 
 -- Among at most p_most runs that ended within p_window_ms: those that succeeded or failed, and how long ago the first ended.

@@ -103,7 +103,7 @@ DECLARE v_runs bigint[]; v_fences bigint[]; v_none text[]; v_nothing bigint[]; v
   v_none := array_fill(''::text, ARRAY[cardinality(v_runs)]);
   v_nothing := array_fill(NULL::bigint, ARRAY[cardinality(v_runs)]);
   SELECT count(*) INTO lost FROM settle(node, v_runs, v_fences, array_fill('lost'::text, ARRAY[cardinality(v_runs)]), v_none, v_none,
-    array_fill(0::bigint, ARRAY[cardinality(v_runs)]), v_none, v_nothing, v_nothing, v_nothing);
+    array_fill(0::bigint, ARRAY[cardinality(v_runs)]), v_none, v_nothing, v_nothing, v_nothing, NULL);
   PERFORM add_fleet_event('node_dead', node_data(v_label, lost), node);
   RETURN NEXT; END $$;
 

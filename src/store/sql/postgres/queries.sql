@@ -74,7 +74,7 @@ SELECT stint_v1.new_round($1)
 -- name: owned
 SELECT * FROM stint_v1.owned(stint_v1.expect($2::bigint, $1::bigint))
 -- name: settle
-SELECT * FROM stint_v1.settle(stint_v1.expect($12::bigint, $1::bigint), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+SELECT * FROM stint_v1.settle(stint_v1.expect($13::bigint, $1::bigint), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 -- name: mark
 SELECT stint_v1.mark($1, $2, $3, $4)
 -- name: note

@@ -100,7 +100,9 @@ SELECT r.public_id, r.agent_id, h.weight, coalesce(r.started_at, r.created_at) F
 -- name: agents_using
 SELECT a.agent_id, m.weight FROM limit_set_member m CROSS JOIN agent a ON a.set_id = m.set_id WHERE m.limit_id = ?1;
 -- name: first_ready
-SELECT public_id, rank, run_id FROM run WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL ORDER BY rank, run_id LIMIT ?2;
+SELECT public_id, rank, run_id, CASE WHEN fence = 0 THEN created_at
+  ELSE (SELECT e.at FROM event e WHERE e.run_id = r.run_id AND e.run_id IS NOT NULL AND e.seq = r.seq) END
+FROM run r WHERE agent_id = ?1 AND state = 'queued' AND hold IS NULL ORDER BY rank, run_id LIMIT ?2;
 -- name: count_waiters
 SELECT count(*) FROM (SELECT 1 FROM limit_set_member m CROSS JOIN agent a ON a.set_id = m.set_id
   CROSS JOIN run r INDEXED BY run_ready ON r.agent_id = a.agent_id AND r.state = 'queued' AND r.hold IS NULL AND (r.rank, r.run_id) < (?2, ?3)
@@ -429,7 +431,8 @@ SELECT agent_id, min(rank), count(*), sum(kept_for IS NOT NULL AND kept_for IN (
 FROM run r INDEXED BY run_ready WHERE state = 'queued' AND hold IS NULL GROUP BY agent_id;
 -- name: tally_held
 SELECT state, hold, parked_on, count(*),
-  min(CASE WHEN fence = 0 THEN created_at ELSE (SELECT e.at FROM event e WHERE e.run_id = r.run_id AND e.run_id IS NOT NULL AND e.seq = r.seq) END)
+  min(CASE WHEN fence = 0 THEN created_at ELSE (SELECT e.at FROM event e WHERE e.run_id = r.run_id AND e.run_id IS NOT NULL AND e.seq = r.seq) END),
+  min(CASE WHEN hold <> 'session' THEN not_before END)
 FROM (SELECT run_id AS n FROM run INDEXED BY run_parked WHERE state = 'parked'
   UNION ALL SELECT run_id FROM run INDEXED BY run_asleep WHERE not_before IS NOT NULL AND hold IS NOT NULL AND hold <> 'session' AND state = 'queued'
   UNION ALL SELECT run_id FROM run INDEXED BY run_session WHERE finished_at IS NULL AND session IS NOT NULL AND hold = 'session') CROSS JOIN run r ON r.run_id = n

@@ -52,6 +52,8 @@ BAD = {
     "json-names": [
         ("src/http/routes.cpp", 'json::object body;\nbody["queue_size"] = 3;\n', {}),
         ("src/cli/ls.cpp", 'json::value v{{"run_id", 3}};\nuse(v.at("state"));\n', {}),
+        ("src/model/failure.cpp", 'void f(const json::object& body) { use(text_at(body, "stop_reason")); }\n', {}),
+        ("src/model/answer_reader.cpp", 'json::object body;\nbody["usage"] = 3;\n', {}),
     ],
     "words": [
         ("src/fleet/submit.cpp", "int wish;\n", GLOSSARY),
@@ -67,6 +69,7 @@ BAD = {
     ],
     "http-status": [
         ("src/engine/submit.cpp", "reply.status = 503;\n", {}),
+        ("src/model/failure.cpp", "note.status = 503;\n", {}),
         ("src/pool/drain.cpp", "return http::status::service_unavailable;\n", {}),
     ],
     "size": [
@@ -198,6 +201,8 @@ GOOD = {
     "json-names": [
         ("src/cli/demo.cpp", 'if (form == Form::json && locale.find("utf8") != npos) run();\n', {}),
         ("src/wire/run.cpp", 'json::object body;\nbody["queue_size"] = 3;\n', {}),
+        ("src/model/chat_stream.cpp", 'json::object body;\nuse(text_at(body, "model"), body["usage"]);\n', {}),
+        ("src/cli/ls.cpp", 'json::value v;\nuse(width_at(v, "state"));\n', {}),
         ("src/cli/ls.cpp", 'std::map<std::string, int> widths{{"state", 8}};\nuse(widths["state"]);\n', {}),
     ],
     "words": [
@@ -206,12 +211,14 @@ GOOD = {
     ],
     "driver-names": [
         ("src/driver/registry.cpp", 'DriverEntry{"claude", make_claude};\n', DRIVERS),
+        ("src/model/gemini_stream.cpp", 'constexpr auto kName = "claude";\n', DRIVERS),
         ("src/project/snapshot_test.cpp", 'EXPECT_EQ(driver, "claude");\n', DRIVERS),
         ("src/cli/agents.cpp", '// as claude does\nhelp("those in .claude/agents; claude-opus; claude.md");\n', DRIVERS),
         ("src/agent/schema.cpp", 'fields.find("command");\n', DRIVERS),
     ],
     "http-status": [
         ("src/http/routes.cpp", "reply.status = 503;\n", {}),
+        ("src/model/anthropic_stream.cpp", "if (note.status == 503) wait();\n", {}),
         ("src/engine/submit.cpp", "// answers 503\nstatus = 3; limit = 500;\n", {}),
     ],
     "size": [

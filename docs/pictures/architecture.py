@@ -39,6 +39,7 @@ WORDS = {
     "http": "API, SSE",
     "cli": "commands",
     "loop": "worktrees",
+    "model": "model calls",
     "provider": "simulated model",
     "app": "wires everything, owns main()",
 }

@@ -9,7 +9,7 @@ LAYERS = [
     {"core"},
     {"domain"},  # the words of the domain: `agent` and `os` speak them too, so they stand one step higher
     {"agent", "os", "net", "playground"},  # the playground stands on the library alone
-    {"project"},  # what a checkout says, as one snapshot
+    {"project", "model"},  # what a checkout says, as one snapshot; calls of models
     {"queue", "limit", "driver", "store", "events"},  # the stages
     {"pool"},
     {"engine", "tape"},
@@ -98,19 +98,27 @@ def strings_only(file):
     return "".join(text)
 
 
+# The files of src/model that know a provider's protocol, or the form of a message in the store. Elsewhere in that folder all is neutral.
+PROTOCOL_FILES = re.compile(r"src/model/(?:(?:anthropic|chat|gemini|openai|responses)_|message_codec\.)")
+JSON_NAME = r'(?:\[\s*|\.(?:at|find|if_contains|contains)\(\s*|\{\s*)"([a-z][a-z0-9_]*)"\s*[\]),]'
+READ_NAME = r'_at\([^"()]*,\s*"([a-z]\w*)"\)'  # by the helpers of src/model/json.hpp
+
+
 @rule("json-names", "the names of our JSON exist once, in src/wire; a foreign protocol's in its dialect file")
 def json_names(file):
     if not file.is_cpp or file.layer in (None, "core", "wire", "driver", "provider", "tape") or file.is_unit_test:
         return
-    if not re.search(r"\bjson::", file.code):
+    if PROTOCOL_FILES.match(file.path) or not re.search(r"\bjson::", file.code):
         return
-    for line, match in file.matches(r'(?:\[\s*|\.(?:at|find|if_contains|contains)\(\s*|\{\s*)"([a-z][a-z0-9_]*)"\s*[\]),]', file.code_and_strings):
-        yield line, f'the JSON name "{match.group(1)}" belongs in src/wire'
+    in_model = file.layer == "model"
+    home = "in the file of its protocol" if in_model else "in src/wire"
+    for line, match in file.matches(f"{JSON_NAME}|{READ_NAME}" if in_model else JSON_NAME, file.code_and_strings):
+        yield line, f'the JSON name "{next(filter(None, match.groups()))}" belongs {home}'
 
 
 @rule("http-status", "how a failure looks from outside is decided in src/http alone")
 def http_status(file):
-    if not file.is_cpp or file.layer in (None, "core", "http", "driver", "provider"):
+    if not file.is_cpp or file.layer in (None, "core", "http", "driver", "provider") or PROTOCOL_FILES.match(file.path):
         return
     for line, _ in file.matches(r"\bhttp::status::|\bstatus(?:_code)?\w*\s*(?:==|!=|=|\(|\{)\s*[1-5]\d\d\b"):
         yield line, "HTTP status codes of our API belong in src/http"
@@ -129,6 +137,8 @@ def driver_names_in(tree):
 @rule("driver-names", "what depends on a driver is a field of its descriptor: a name in the code is a place that the next driver forgets")
 def driver_names(file):
     if not file.is_cpp or file.layer in (None, "core", "driver", "provider") or file.is_unit_test or file.path == DRIVER_TABLE:
+        return
+    if PROTOCOL_FILES.match(file.path):  # a protocol may have the name of a CLI
         return
     names = driver_names_in(file.tree)
     words = "|".join(name for name in names if name != "command")  # which is also an ordinary word

@@ -7,8 +7,10 @@
 namespace stint::model {
 namespace {
 
-AnswerHead stream_head() { return {.status = 200, .headers = {{"Content-Type", "text/event-stream; charset=utf-8"}}}; }
-AnswerHead body_head(int status = 200) { return {.status = status, .headers = {{"content-type", "application/json"}}}; }
+constexpr int kOk = 200;
+
+AnswerHead stream_head() { return {.status = kOk, .headers = {{"Content-Type", "text/event-stream; charset=utf-8"}}}; }
+AnswerHead body_head(int status = kOk) { return {.status = status, .headers = {{"content-type", "application/json"}}}; }
 
 AnswerSummary observe(Dialect dialect, const AnswerHead& head, std::string_view bytes, std::size_t piece = 17) {
   GatewayUsage gateway(dialect, head, {});

@@ -80,6 +80,33 @@ TEST(AnswerReader, responses_reasoning_text_and_interleaved_calls) {
   EXPECT_EQ(answer.stopped->reason, StopReason::tool_use);
 }
 
+/// Two items; `place` gives the fields that say where each stands.
+std::string two_items(std::string_view place_of_first, std::string_view place_of_second) {
+  const auto event = [](std::string_view type, std::string_view place, std::string_view rest) {
+    return std::string("data: {\"type\":\"").append(type).append("\",").append(place).append(rest).append("}\n\n");
+  };
+  const auto added = [](std::string_view id) {
+    return std::string(R"("item":{"type":"function_call","id":")")
+        .append(id)
+        .append(R"(","call_id":")")
+        .append(id)
+        .append(R"(","name":"n"})");
+  };
+  constexpr std::string_view kAdded = "response.output_item.added", kDelta = "response.function_call_arguments.delta";
+  return event(kAdded, place_of_second, added("b")) + event(kAdded, place_of_first, added("a")) +
+         event(kDelta, place_of_first, R"("item_id":"a","delta":"{\"x\":1}")") +
+         event(kDelta, place_of_second, R"("item_id":"b","delta":"{\"x\":2}")") +
+         "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\"}}\n\n";
+}
+
+TEST(AnswerReader, responses_items_stand_where_their_index_says) {
+  const ToolCall a = call_of("a", "n", R"({"x":1})"), b = call_of("b", "n", R"({"x":2})");
+  const ReadAnswer indexed = read_answer(Dialect::responses, two_items(R"("output_index":0,)", R"("output_index":1,)"));
+  EXPECT_EQ(indexed.message.content, (std::vector<Block>{a, b}));
+  const ReadAnswer named = read_answer(Dialect::responses, two_items("", ""));
+  EXPECT_EQ(named.message.content, (std::vector<Block>{b, a})) << "without an index, in the order of their beginning";
+}
+
 TEST(AnswerReader, gemini_calls_with_and_without_an_id) {
   const ReadAnswer answer = read_named("gemini_tools");
   EXPECT_TRUE(answer.completed);

@@ -218,7 +218,7 @@ Error Failure::error() const {
   what.append(": ").append(to_string(kind));
   if (!code.empty()) what.append(": ").append(code);
   if (!message.empty()) what.append(": ").append(message);
-  Error error(code_of(kind), after_output ? Retry::never : repeat, std::move(what));
+  Error error(code_of(kind), repeat, std::move(what));
   if (delay) error = std::move(error).after(*delay);
   return error;
 }

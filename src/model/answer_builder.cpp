@@ -105,7 +105,7 @@ void AnswerBuilder::end(Part& part) {
   emit(std::move(complete));
 }
 
-void AnswerBuilder::opaque(std::size_t key, std::string json) {
+void AnswerBuilder::opaque(std::size_t key, std::string_view json) {
   if (ended()) return;
   if (parts_.contains(key)) return ignore();
   Part* const part = add(key, Kind::opaque);

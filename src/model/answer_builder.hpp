@@ -43,7 +43,7 @@ class AnswerBuilder {
   void end_call(std::size_t key);
   void end_calls();
   /// A part in the dialect's own JSON.
-  void opaque(std::size_t key, std::string json);
+  void opaque(std::size_t key, std::string_view json);
   /// Counts bytes that a dialect keeps for a part that is not complete. False: too many, and the answer has failed.
   [[nodiscard]] bool grow(std::size_t bytes);
   void usage(const Usage& so_far);

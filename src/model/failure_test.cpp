@@ -130,7 +130,7 @@ TEST(ModelFailure, anthropic_accounts) {
 }
 
 TEST(ModelFailure, openai_and_compatible_servers) {
-  const auto kind = [](int status, const std::string& body, Headers headers = {}) {
+  const auto kind = [](int status, const std::string& body, const Headers& headers = {}) {
     return failed(Dialect::chat, status, body, headers).kind;
   };
   EXPECT_EQ(kind(429, openai_body("insufficient_quota", "insufficient_quota", "x"), {{"retry-after", "1"}}),

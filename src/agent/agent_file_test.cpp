@@ -195,7 +195,7 @@ TEST(AgentFile, options_that_no_driver_supports_are_refused) {
       said_about("driver: llm"),
       "review.md:3:9: error: driver: 'llm' is not available in this version; use claude, codex, gemini or command\n");
   EXPECT_NE(
-      said_about("tools: [{name: a, command: [a]}]").find("error: tools: no driver of this version supports them"),
+      said_about("tools: [{name: a, command: [a]}]").find("error: tools: no driver of this version supports it"),
       std::string::npos);
 }
 

@@ -3,6 +3,7 @@
 #include "agent/agent_file.hpp"
 #include "agent/template.hpp"
 #include "agent/text.hpp"
+#include "agent/tool_entries.hpp"
 
 #include <fmt/format.h>
 
@@ -142,6 +143,17 @@ void read_next(Fields& fields, Agent& agent) {
   }
 }
 
+/// Only a driver that makes its calls itself can call tools, and ask for an answer of some form.
+void check_calls(Fields& fields, const Agent& agent) {
+  if (agent.driver != nullptr && agent.driver->calls_in_process) return;
+  for (const std::string_view key : {"tools", "output"}) {
+    const YamlNode* const node = fields.find(key);
+    if (node == nullptr) continue;
+    fields.problems().error(node->place, std::string(key), "no driver of this version supports it",
+                            key == "tools" ? "remove it; agent CLIs bring their own" : "remove it");
+  }
+}
+
 /// Checks fields that depend on each other.
 void check_driver(Fields& fields, const Agent& agent) {
   const auto place = [&](std::string_view key) {
@@ -246,10 +258,9 @@ void read_own(Fields& fields, const Frontmatter& parts, Agent& agent) {
   if (!agent.command.empty() && agent.driver == nullptr && fields.find("driver") == nullptr) {
     agent.driver = &domain::command_driver();
   }
-  if (const YamlNode* const tools = fields.find("tools")) {
-    fields.problems().error(tools->place, "tools", "no driver of this version supports them",
-                            "remove it; agent CLIs bring their own");
-  }
+  read_tool_entries(fields, agent);
+  read_output(fields, agent);
+  check_calls(fields, agent);
   if (agent.driver != nullptr) check_driver(fields, agent);
   if (agent.prompt.empty() && (agent.driver == nullptr || !agent.driver->runs_command)) {
     fields.problems().error({parts.body_line, 0}, "", "the prompt is empty", "write it below the second '---'");

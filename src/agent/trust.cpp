@@ -302,6 +302,10 @@ std::vector<TrustedThing> things_that_need_trust(const domain::Agent& agent, con
   }
   for (const domain::Tool& tool : agent.tools) {
     if (!tool.command.empty()) out.push_back({joined(tool.command), agent.file});
+    if (tool.http) out.push_back({fmt::format("{} {}", tool.http->method, tool.http->url), agent.file});
+    if (!tool.mcp) continue;
+    const std::string server = tool.mcp->command.empty() ? tool.mcp->url : joined(tool.mcp->command);
+    out.push_back({fmt::format("the MCP server {}", server), agent.file});
   }
   if (!agent.driver_args.empty()) out.push_back({fmt::format("{} {}", cli, joined(agent.driver_args)), where});
   if (agent.permissions == domain::Permissions::full && !driver.runs_command) {

@@ -81,12 +81,44 @@ struct RetrySpec {
   friend bool operator==(const RetrySpec&, const RetrySpec&) = default;
 };
 
+/// A header of an HTTP tool or an MCP server.
+struct ToolHeader {
+  std::string name;
+  std::string value;     ///< of an HTTP tool: a template over what the model passes
+  std::string variable;  ///< of the environment, whose value it has instead: a key never stands in an agent file
+
+  friend bool operator==(const ToolHeader&, const ToolHeader&) = default;
+};
+
+/// An HTTP request as a tool. A method without a body puts the arguments into the address only.
+struct HttpTool {
+  std::string method = "POST";
+  std::string url;  ///< a template; values are percent-encoded
+  std::vector<ToolHeader> headers{};
+
+  friend bool operator==(const HttpTool&, const HttpTool&) = default;
+};
+
+/// A server whose tools are all offered to the model.
+struct McpServer {
+  std::vector<std::string> command;  ///< speaks MCP over stdin and stdout; empty: `url`
+  std::string url;
+  std::vector<ToolHeader> headers;
+  bool trusted = false;  ///< its annotations decide the classes of its tools; else all are `once`
+
+  friend bool operator==(const McpServer&, const McpServer&) = default;
+};
+
+/// One tool, or all tools of an MCP server. Exactly one of `command`, `http` and `mcp` is given.
 struct Tool {
   std::string name;
-  std::string description;
+  std::string description{};
   ToolClass tool_class = ToolClass::once;
-  std::vector<std::string> command;  ///< an argv; each element is a template over what the model passes
-  std::optional<Duration> timeout;
+  std::vector<std::string> command{};  ///< an argv; each element is a template over what the model passes
+  std::optional<HttpTool> http{};
+  std::optional<McpServer> mcp{};
+  std::optional<Duration> timeout{};
+  std::string input{};  ///< JSON schema of its arguments; of a server empty
 
   friend bool operator==(const Tool&, const Tool&) = default;
 };
@@ -114,6 +146,7 @@ struct Agent {
   std::optional<Permissions> permissions;
   std::vector<TemplateText> command;  ///< an argv, rendered element by element
   std::vector<Tool> tools;            ///< that Stint itself calls for the model
+  std::string output;                 ///< JSON schema of its result; empty: any text
   BudgetSpec budget;
   RetrySpec retry;
   std::optional<Duration> idle_timeout;

@@ -101,9 +101,9 @@ struct HttpTool {
 
 /// A server whose tools are all offered to the model.
 struct McpServer {
-  std::vector<std::string> command;  ///< speaks MCP over stdin and stdout; empty: `url`
-  std::string url;
-  std::vector<ToolHeader> headers;
+  std::vector<std::string> command{};  ///< speaks MCP over stdin and stdout; empty: `url`
+  std::string url{};
+  std::vector<ToolHeader> headers{};
   bool trusted = false;  ///< its annotations decide the classes of its tools; else all are `once`
 
   friend bool operator==(const McpServer&, const McpServer&) = default;

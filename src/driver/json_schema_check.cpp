@@ -56,6 +56,7 @@ std::string shown(const json::value& value) {
   if (const auto* const object = value.if_object()) return fmt::format("object with {} properties", object->size());
   if (const auto* const array = value.if_array()) return fmt::format("array with {} items", array->size());
   if (value.is_null()) return "null";
+  if (value.is_double()) return fmt::format("{} {}", type_name(value), value.get_double());
   if (const auto* const text = value.if_string(); text != nullptr && text->size() > kSerializedMax) {
     return fmt::format("string of {} bytes", text->size());
   }

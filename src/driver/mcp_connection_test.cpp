@@ -61,7 +61,7 @@ TEST_F(McpConnectionTest, calls_tools_over_stdio_and_leaves_no_process) {
       EXPECT_TRUE(answer) << option;
       if (answer) EXPECT_EQ(answer->text, "echo: hi");
     });
-    EXPECT_TRUE(os::marked(mark_).empty()) << option;
+    EXPECT_EQ(living(), 0U) << option;
   }
 }
 
@@ -151,7 +151,7 @@ TEST_F(McpConnectionTest, a_stop_in_any_phase_leaves_nothing) {
       auto wait = [&]() -> Task<> { co_await until_logged(until); };
       co_await race(work(), wait());
     });
-    EXPECT_TRUE(os::marked(mark_).empty()) << until;
+    EXPECT_EQ(living(), 0U) << until;
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -27,6 +28,7 @@ class ToolTest : public testing::Test {
  protected:
   ToolTest() {
     os::become_subreaper();
+    (void)std::signal(SIGPIPE, SIG_IGN);  // as `stint` does: a server may be gone when a call is written
     wardens_.emplace(reactor_);
     client_.emplace(reactor_);
     folder_ = std::filesystem::temp_directory_path() / ("stint-tools-" + std::to_string(::getpid()));
@@ -45,6 +47,12 @@ class ToolTest : public testing::Test {
     RootScope scope(reactor_);
     scope.spawn(body(scope));
     EXPECT_TRUE(reactor_.run(scope));
+  }
+  /// Processes of tools and servers. A warden that has sent its report may still be exiting.
+  [[nodiscard]] std::size_t living() const {
+    const std::vector<os::Process> all = os::marked(mark_);
+    return static_cast<std::size_t>(
+        std::ranges::count_if(all, [](const os::Process& process) { return watched_by(process.pid).empty(); }));
   }
   static std::vector<std::string> server_argv(const std::vector<std::string>& words) {
     std::vector<std::string> out{"python3", "-S", "-E", STINT_MCP_STAND_IN};

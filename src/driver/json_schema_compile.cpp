@@ -112,8 +112,9 @@ class SchemaCompiler {
     std::string place;
   };
 
-  void refuse(std::string what) {
-    if (!error_) error_ = Error(Errc::invalid, one_line(place_ + ": " + what, JsonSchema::kMessageBytesMax));
+  void refuse(std::string_view what) {
+    if (!error_)
+      error_ = Error(Errc::invalid, one_line(fmt::format("{}: {}", place_, what), JsonSchema::kMessageBytesMax));
   }
   void note(std::string_view keyword, std::string_view why) {
     if (out_.unsupported_.size() >= JsonSchema::kUnsupportedMax) return;

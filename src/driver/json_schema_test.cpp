@@ -3,6 +3,10 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 namespace stint::driver {
@@ -173,6 +177,75 @@ TEST(JsonSchema, messages_are_bounded_in_number_and_length) {
                         .check(json::parse("{\"" + std::string(10'000, 'k') + "\": 1}"));
   ASSERT_EQ(deep.size(), 1U);
   EXPECT_LE(deep[0].pointer.size(), JsonSchema::kPointerBytesMax + 3);
+}
+
+/// Files of the official suite whose keywords we honour.
+constexpr std::array kSuiteFiles{"additionalProperties",
+                                 "allOf",
+                                 "anyOf",
+                                 "boolean_schema",
+                                 "const",
+                                 "contains",
+                                 "dependentRequired",
+                                 "dependentSchemas",
+                                 "enum",
+                                 "exclusiveMaximum",
+                                 "exclusiveMinimum",
+                                 "if-then-else",
+                                 "infinite-loop-detection",
+                                 "items",
+                                 "maxContains",
+                                 "maxItems",
+                                 "maxLength",
+                                 "maxProperties",
+                                 "maximum",
+                                 "minContains",
+                                 "minItems",
+                                 "minLength",
+                                 "minProperties",
+                                 "minimum",
+                                 "multipleOf",
+                                 "not",
+                                 "oneOf",
+                                 "pattern",
+                                 "patternProperties",
+                                 "prefixItems",
+                                 "properties",
+                                 "propertyNames",
+                                 "ref",
+                                 "required",
+                                 "type",
+                                 "uniqueItems"};
+
+TEST(JsonSchema, agrees_with_the_official_suite_where_it_is_installed) {
+  const std::filesystem::path suite = "/usr/share/json-schema-test-suite/tests";
+  if (!std::filesystem::exists(suite)) GTEST_SKIP() << "Debian's package json-schema-test-suite is not installed";
+  const bool is_new = std::filesystem::exists(suite / "draft2020-12");
+  const std::filesystem::path folder = suite / (is_new ? "draft2020-12" : "draft7");
+  std::size_t compared = 0;
+  std::size_t left_out = 0;
+  for (const char* const name : kSuiteFiles) {
+    if (!is_new && name == std::string_view("ref")) continue;  // until draft 7 it hid the keywords beside it
+    std::ifstream file(folder / (std::string(name) + ".json"));
+    if (!file) continue;  // a keyword of later drafts
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    for (const json::value& group : json::parse(text).as_array()) {
+      const auto schema = JsonSchema::compile(group.at("schema"));
+      if (!schema || !schema->unsupported().empty()) {  // it says itself that it can't honour it all
+        ++left_out;
+        continue;
+      }
+      for (const json::value& test : group.at("tests").as_array()) {
+        ++compared;
+        const auto found = schema->check(test.at("data"));
+        EXPECT_EQ(found.empty(), test.at("valid").as_bool())
+            << name << ": " << group.at("description") << ": " << test.at("description") << "\n"
+            << describe(found);
+      }
+    }
+  }
+  EXPECT_GT(compared, 300U);
+  EXPECT_LT(left_out, 30U);
 }
 
 }  // namespace

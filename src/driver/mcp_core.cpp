@@ -152,14 +152,16 @@ void McpSession::fail_with(Error error) {
   error_ = std::move(error);
   phase_ = Phase::failed;
 }
-void McpSession::fail_session(std::string why) { fail_with(Error(Errc::failed, "MCP server: " + std::move(why))); }
+void McpSession::fail_session(std::string_view why) {
+  fail_with(Error(Errc::failed, fmt::format("MCP server: {}", why)));
+}
 
-void McpSession::note(std::string text) {
+void McpSession::note(std::string_view text) {
   if (notes_.size() < kNotesMax) notes_.push_back(one_line(text, kNoteBytesMax));
 }
-void McpSession::ignore(std::string why) {
+void McpSession::ignore(std::string_view why) {
   ++ignored_;
-  note(std::move(why));
+  note(why);
 }
 
 McpSession::Received McpSession::take(std::string_view text) {

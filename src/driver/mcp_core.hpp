@@ -110,9 +110,9 @@ class McpSession {
   void add_tool(const json::value& entry);
   std::string request(std::string_view method, json::object params, std::int64_t& id);
   std::string list_request();
-  void note(std::string text);
-  void ignore(std::string why);
-  void fail_session(std::string why);
+  void note(std::string_view text);
+  void ignore(std::string_view why);
+  void fail_session(std::string_view why);
 
   Phase phase_ = Phase::opening;
   std::optional<Error> error_;

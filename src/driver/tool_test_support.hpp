@@ -43,7 +43,7 @@ class ToolTest : public testing::Test {
   }
 
   /// Runs until `body` and all that it spawned have ended.
-  void play(std::function<Task<>(Scope&)> body) {
+  void play(const std::function<Task<>(Scope&)>& body) {
     RootScope scope(reactor_);
     scope.spawn(body(scope));
     EXPECT_TRUE(reactor_.run(scope));

@@ -5,7 +5,7 @@
 #include "driver/dialect_support.hpp"
 #include "driver/output_window.hpp"
 #include "driver/tool_arguments.hpp"
-#include "os/process.hpp"
+#include "os/terminal.hpp"
 #include "stint/combinators.hpp"
 #include "stint/http_status.hpp"
 #include "stint/scope.hpp"

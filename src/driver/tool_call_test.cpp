@@ -8,7 +8,7 @@ using namespace std::chrono_literals;
 using domain::ToolClass;
 using State = ToolResult::State;
 
-domain::Tool shell_tool(ToolClass tool_class, std::string script, std::vector<std::string> names = {}) {
+domain::Tool shell_tool(ToolClass tool_class, std::string script, const std::vector<std::string>& names = {}) {
   domain::Tool tool;
   tool.name = "t";
   tool.tool_class = tool_class;

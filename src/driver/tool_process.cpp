@@ -3,6 +3,7 @@
 #include "driver/dialect_support.hpp"
 #include "os/process.hpp"
 #include "os/spawn.hpp"
+#include "os/terminal.hpp"
 #include "stint/combinators.hpp"
 
 #include <boost/asio/buffer.hpp>

@@ -194,9 +194,8 @@ TEST(AgentFile, options_that_no_driver_supports_are_refused) {
   EXPECT_EQ(
       said_about("driver: llm"),
       "review.md:3:9: error: driver: 'llm' is not available in this version; use claude, codex, gemini or command\n");
-  EXPECT_NE(
-      said_about("tools: [{name: a, command: [a]}]").find("error: tools: no driver of this version supports it"),
-      std::string::npos);
+  EXPECT_NE(said_about("tools: [{name: a, command: [a]}]").find("error: tools: no driver of this version supports it"),
+            std::string::npos);
 }
 
 TEST(AgentFile, the_name_is_the_files_stem) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "model/failure.hpp"
+#include "stint/aimd_core.hpp"
 #include "stint/retry_core.hpp"
 #include "stint/time.hpp"
 
@@ -54,6 +55,11 @@ enum class GateSignal : std::uint8_t {
   ignored,   ///< not known: cancelled, or not sent
 };
 
+/// What a failure says about the account or the provider.
+[[nodiscard]] GateSignal gate_signal(const Failure& failure) noexcept;
+/// … and about the concurrency that the provider bears.
+[[nodiscard]] LoadSignal load_signal(const Failure& failure) noexcept;
+
 class GateCore {
  public:
   explicit GateCore(const GatePolicy& policy) noexcept : policy_(policy) {}
@@ -93,13 +99,14 @@ class GateCore {
  private:
   Change open() noexcept;
   Change close(PauseCause cause, std::optional<TimePoint> until, const Failure& failure);
-  Change failed(const Failure& failure, bool probe, TimePoint now, std::uint64_t random);
-  TimePoint after(const BackoffRange& range, TimePoint now, std::uint64_t random) noexcept;
+  Change failed(const Failure& failure, bool current, bool probe, TimePoint now, std::uint64_t random);
+  Change judge(const Failure& failure, bool current, bool probe, TimePoint now, std::uint64_t random);
+  [[nodiscard]] TimePoint after(const BackoffRange& range, TimePoint now, std::uint64_t random) const noexcept;
 
   GatePolicy policy_;
   std::optional<Pause> pause_;
   std::uint64_t epoch_ = 0;              // incremented when the gate closes or opens
-  std::uint32_t pauses_in_a_row_ = 0;    // without an accepted call in between
+  std::uint32_t pauses_in_a_row_ = 0;    // without an accepted call besides probes in between
   std::uint32_t failures_in_a_row_ = 0;  // of the provider
   bool probing_ = false;
 };

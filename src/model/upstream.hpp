@@ -49,6 +49,7 @@ struct UpstreamOptions {
   AimdPolicy concurrency;
   RetryTokens::Options retries;
   GatePolicy gate;
+  bool cache_reads_count = true;  ///< tokens that were read from the provider's cache count to its limits
 };
 
 /// What a call is expected to use: reserved from the buckets before it, corrected after it.
@@ -110,7 +111,8 @@ class [[nodiscard]] Admission {
   Admission(Upstream& upstream, const RateAmount& taken, TimePoint at, AimdCore::Sample sample, GateCore::Pass pass,
             std::uint64_t turn) noexcept;
   void end() noexcept;
-  [[nodiscard]] bool finish(LoadSignal signal, GateSignal gate, const Failure* failure) noexcept;
+  void settle_amount(const RateAmount& used) noexcept;
+  void finish(LoadSignal load, GateSignal gate, const Failure* failure) noexcept;
 
   Upstream* upstream_;  // null: ended
   RateAmount taken_;
@@ -119,7 +121,6 @@ class [[nodiscard]] Admission {
   GateCore::Pass pass_;
   std::uint64_t turn_;
   bool settled_ = false;
-  bool accepted_ = false;
 };
 
 /// Calls of one upstream since it was made. `started − ended − active` is 0 at any moment.
@@ -134,6 +135,9 @@ struct UpstreamCounts {
 
 class Upstream {
  public:
+  /// Buckets of a minute are full again by then.
+  static constexpr Duration kIdleAfter = std::chrono::minutes(2);
+
   /// Called when a failure closes the gate, or prolongs its pause: not for pauses from outside. Must not throw, and
   /// must not destroy the upstream.
   using OnPause = std::function<void(const Upstream&, const Pause&)>;
@@ -165,10 +169,10 @@ class Upstream {
   [[nodiscard]] std::uint32_t active() const noexcept { return aimd_.inflight(); }
   [[nodiscard]] std::uint32_t concurrency() const noexcept { return aimd_.limit(); }
   /// Units that are free at once; empty without a known limit.
-  [[nodiscard]] std::optional<std::int64_t> available(RateKind kind) noexcept;
+  [[nodiscard]] std::optional<std::int64_t> available(RateKind kind) const noexcept;
   [[nodiscard]] const UpstreamCounts& counts() const noexcept { return counts_; }
-  /// Nothing waits, is active, or is remembered about the provider that a new Upstream would not know.
-  [[nodiscard]] bool is_idle() noexcept;
+  /// Nothing waits or is active, the gate is open, and its buckets are full again: a new one would know as much.
+  [[nodiscard]] bool is_idle() const noexcept;
 
  private:
   friend class Admission;
@@ -185,24 +189,28 @@ class Upstream {
 
   [[nodiscard]] TimePoint now() const noexcept { return executor_.now(); }
   [[nodiscard]] std::optional<Error> refusal(Deadline deadline) const;
-  [[nodiscard]] Result<> check(const RateAmount& estimate, Deadline deadline) const;
-  [[nodiscard]] bool can_admit(const RateAmount& estimate, TimePoint at) noexcept;
-  [[nodiscard]] Admission admit_now(const RateAmount& estimate, std::uint64_t turn) noexcept;
+  [[nodiscard]] Error late(const Wait& wait) const;
+  [[nodiscard]] Error too_late(const RateAmount& amount, TimePoint ready) const;
   void line_up(Wait& wait) noexcept;
   void leave(Wait& wait) noexcept;
+  void take_out(Wait& wait) noexcept;
   void pump() noexcept;
-  void set_alarm(const RateAmount& head) noexcept;
+  [[nodiscard]] bool can_admit(const RateAmount& amount) noexcept;
+  [[nodiscard]] Admission admit_now(const RateAmount& amount, std::uint64_t turn) noexcept;
+  [[nodiscard]] std::optional<TimePoint> ready_at(const RateAmount& amount) const noexcept;
+  void set_alarm(std::optional<TimePoint> when) noexcept;
+  void gate_changed(GateCore::Change change) noexcept;
   void refuse_waiters() noexcept;
-  void paused(bool ours) noexcept;
-  void begin_ramp() noexcept { buckets_.pause_until(now()); }
+  void correct(const RateLimits& limits) noexcept;
   [[nodiscard]] domain::WaitReason reason_of(const Wait& wait) const;
-  [[nodiscard]] domain::WaitReason reason_of_head(const RateAmount& estimate) const;
+  [[nodiscard]] domain::WaitReason reason_of_head(const RateAmount& amount) const;
 
   Executor& executor_;
   const domain::System& system_;
   const UpstreamKey key_;
+  const UpstreamOptions options_;
   const OnPause on_pause_;
-  mutable RateCore buckets_;
+  mutable RateCore buckets_;  // reading it may note the passing of time
   AimdCore aimd_;
   GateCore gate_;
   RetryTokens retries_;
@@ -210,6 +218,7 @@ class Upstream {
   detail::List<Wait> line_;  // by turn
   std::size_t waiting_ = 0;
   std::uint64_t turns_ = 0;
+  TimePoint used_{};  // when something last waited or ended
   Alarm alarm_;
 };
 

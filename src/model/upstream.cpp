@@ -1,7 +1,8 @@
 // Invariants
 // 1. A call is admitted only at the head of the line; the line is in the order of turns.
-// 2. Whatever can admit the head, or change why it waits, ends with pump(): an arrival, a departure, the end of an
-//    admission, a correction of the buckets, a change of the gate, the alarm.
+// 2. Whatever can admit the head ends with pump(): an arrival, a departure, the end of an admission, a change of the
+//    gate, the alarm. Corrections of the buckets don't: one that precedes a failure would admit a call just before the
+//    gate closes; the end of the admission follows soon.
 // 3. The alarm is armed only while something waits, so that it never outlives the executor.
 // 4. A waiter that was admitted and stopped before it resumed returns its place and its estimate.
 #include "model/upstream.hpp"
@@ -170,7 +171,6 @@ void Admission::settle(const Usage& usage) noexcept {
 void Admission::settle_amount(const RateAmount& used) noexcept {
   settled_ = true;
   upstream_->buckets_.settle(taken_, used, at_);
-  upstream_->pump();
 }
 
 void Admission::succeeded() noexcept { finish(LoadSignal::success, GateSignal::answered, nullptr); }
@@ -368,7 +368,6 @@ void Upstream::correct(const RateLimits& limits) noexcept {
   buckets_.correct(RateKind::tokens, report_of(limits.tokens), now());
   buckets_.correct(RateKind::input_tokens, report_of(limits.input_tokens), now());
   buckets_.correct(RateKind::output_tokens, report_of(limits.output_tokens), now());
-  pump();
 }
 
 std::optional<std::int64_t> Upstream::available(RateKind kind) const noexcept {

@@ -33,6 +33,7 @@ EXEMPT = {
     ("size", "web/src/api.gen.ts"): "generated from src/http/openapi.json",
     ("driver-names", "src/agent/foreign"): "which CLI the file format of another tool belongs to",
     ("driver-names", "src/agent/tool_table"): "the names that other tools' formats have for tools",
+    ("driver-names", "src/model/provider_table"): "a provider that has the name of a CLI",
     ("driver-names", "src/domain/agent.cpp"): "the names of other tools' file formats",
     ("driver-names", "src/cli/init_templates.cpp"): "a text for people; src/cli/init_test.cpp compares it with the table",
     ("language", "src/net/curl_multi.cpp"): "an option of libcurl",

@@ -36,11 +36,11 @@ Spend spend_of(const Usage& usage) noexcept {
   return {.attempts = 0, .tokens = usage.tokens(), .cost_micros = usage.cost_micros};
 }
 
-Result<CallPlan> plan_call(const CallWish& wish, const Price& price, const Allowance& left) {
+Result<CallPlan> plan_call(const CallNeed& need, const Price& price, const Allowance& left) {
   CallPlan plan;
-  plan.estimate.input_tokens = estimated_tokens(wish.request_bytes);
+  plan.estimate.input_tokens = estimated_tokens(need.request_bytes);
   const std::int64_t input_cost = priced({.fresh_in = plan.estimate.input_tokens}, price).cost_micros;
-  std::int64_t output = wish.output_tokens_max;
+  std::int64_t output = need.output_tokens_max;
   const char* scarce = "tokens";
   if (left.tokens != Allowance::kUnlimited) output = std::min(output, left.tokens - plan.estimate.input_tokens);
   if (left.cost_micros != Allowance::kUnlimited && price.known()) {
@@ -48,11 +48,11 @@ Result<CallPlan> plan_call(const CallWish& wish, const Price& price, const Allow
     if (affordable < output) scarce = "cost";
     output = std::min(output, affordable);
   }
-  if (output < std::min(wish.output_tokens_min, wish.output_tokens_max) || output <= 0) {
+  if (output < std::min(need.output_tokens_min, need.output_tokens_max) || output <= 0) {
     return fail(Errc::exhausted, std::string("the budget's ") + scarce + " left don't fit a call with about " +
                                      std::to_string(plan.estimate.input_tokens) + " input tokens: not sent");
   }
-  plan.is_lowered = output < wish.output_tokens_max;
+  plan.is_lowered = output < need.output_tokens_max;
   plan.estimate.output_tokens = output;
   Usage most = priced({.fresh_in = plan.estimate.input_tokens, .out = output}, price);
   // The two parts of the cost are rounded up together: one micro may be missing.

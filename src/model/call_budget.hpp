@@ -21,14 +21,14 @@ struct CallPlan {
   bool is_lowered = false;  ///< less output than asked for fits
 };
 
-struct CallWish {
+struct CallNeed {
   std::size_t request_bytes = 0;
   std::int64_t output_tokens_max = 0;
   std::int64_t output_tokens_min = 0;  ///< an answer that is cut before this is not worth its cost
 };
 
 /// Errc::exhausted: not even the least output fits into what is left.
-[[nodiscard]] Result<CallPlan> plan_call(const CallWish& wish, const Price& price, const Allowance& left);
+[[nodiscard]] Result<CallPlan> plan_call(const CallNeed& need, const Price& price, const Allowance& left);
 
 /// Usage as an amount of a budget, with its cost.
 [[nodiscard]] Usage priced(Usage usage, const Price& price) noexcept;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr Price kDear{.input = 1'000'000, .output = 10'000'000};  // a micro for each token in, ten for each out
 
-TEST(CallBudget, without_bounds_the_whole_wish_is_reserved) {
+TEST(CallBudget, without_bounds_all_that_is_asked_for_is_reserved) {
   const auto plan = plan_call({.request_bytes = 400, .output_tokens_max = 1000, .output_tokens_min = 64}, kDear, {});
   ASSERT_TRUE(plan);
   EXPECT_FALSE(plan->is_lowered);
@@ -16,25 +16,25 @@ TEST(CallBudget, without_bounds_the_whole_wish_is_reserved) {
 }
 
 TEST(CallBudget, output_is_lowered_to_the_scarcer_of_tokens_and_cost) {
-  const CallWish wish{.request_bytes = 400, .output_tokens_max = 1000, .output_tokens_min = 64};
-  EXPECT_EQ(plan_call(wish, kDear, {.tokens = 301})->estimate.output_tokens, 200);
-  EXPECT_EQ(plan_call(wish, kDear, {.cost_micros = 1101})->estimate.output_tokens, 100);
-  EXPECT_EQ(plan_call(wish, kDear, {.tokens = 301, .cost_micros = 1101})->estimate.output_tokens, 100);
-  EXPECT_TRUE(plan_call(wish, kDear, {.tokens = 301})->is_lowered);
-  EXPECT_EQ(plan_call(wish, Price(), {.cost_micros = 0})->estimate.output_tokens, 1000) << "without a price";
+  const CallNeed need{.request_bytes = 400, .output_tokens_max = 1000, .output_tokens_min = 64};
+  EXPECT_EQ(plan_call(need, kDear, {.tokens = 301})->estimate.output_tokens, 200);
+  EXPECT_EQ(plan_call(need, kDear, {.cost_micros = 1101})->estimate.output_tokens, 100);
+  EXPECT_EQ(plan_call(need, kDear, {.tokens = 301, .cost_micros = 1101})->estimate.output_tokens, 100);
+  EXPECT_TRUE(plan_call(need, kDear, {.tokens = 301})->is_lowered);
+  EXPECT_EQ(plan_call(need, Price(), {.cost_micros = 0})->estimate.output_tokens, 1000) << "without a price";
 }
 
 TEST(CallBudget, what_does_not_fit_is_refused_by_name) {
-  const CallWish wish{.request_bytes = 400, .output_tokens_max = 1000, .output_tokens_min = 64};
-  const auto tokens = plan_call(wish, kDear, {.tokens = 164});
+  const CallNeed need{.request_bytes = 400, .output_tokens_max = 1000, .output_tokens_min = 64};
+  const auto tokens = plan_call(need, kDear, {.tokens = 164});
   ASSERT_FALSE(tokens);
   EXPECT_EQ(tokens.error(), Errc::exhausted);
   EXPECT_NE(tokens.error().what().find("tokens"), std::string_view::npos);
-  const auto cost = plan_call(wish, kDear, {.cost_micros = 700});
+  const auto cost = plan_call(need, kDear, {.cost_micros = 700});
   ASSERT_FALSE(cost);
   EXPECT_NE(cost.error().what().find("cost"), std::string_view::npos);
   EXPECT_TRUE(plan_call({.request_bytes = 4, .output_tokens_max = 5, .output_tokens_min = 64}, kDear, {.tokens = 10}))
-      << "a wish for a short answer";
+      << "a short answer is enough";
 }
 
 TEST(CallBudget, a_plan_always_fits_into_what_is_left) {

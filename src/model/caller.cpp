@@ -154,11 +154,11 @@ Task<Result<>> ModelCall::attempt() {
 /// Writes the request with no more output than the budget allows, and reserves for it.
 Result<> ModelCall::reserve() {
   STINT_TRY(http_, write_request(target_.dialect, request_));
-  const CallWish wish{.request_bytes = http_.body.size(),
+  const CallNeed need{.request_bytes = http_.body.size(),
                       .output_tokens_max = wanted_,
                       .output_tokens_min = options_.output_tokens_min};
   const Allowance left = options_.budget == nullptr ? Allowance() : options_.budget->remaining(now());
-  STINT_TRY(plan_, plan_call(wish, target_.price, left));
+  STINT_TRY(plan_, plan_call(need, target_.price, left));
   const auto output = static_cast<std::uint32_t>(plan_.estimate.output_tokens);
   if (plan_.is_lowered && request_.output_tokens_max != output) {
     request_.output_tokens_max = output;

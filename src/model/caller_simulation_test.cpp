@@ -48,10 +48,10 @@ ScriptedReply random_reply(Simulator& sim) {
   ScriptedReply reply = whole_reply(draw_ms(sim, 0, 2000));
   reply.first_byte = draw_ms(sim, 0, 500);
   switch (draw(sim, 0, 13)) {
-    case 0: return status_reply(429, {{"retry-after", std::to_string(draw(sim, 1, 20))}});
-    case 1: return status_reply(529);
-    case 2: return status_reply(500);
-    case 3: return status_reply(400);
+    case 0: return refusal_with(429, {{"retry-after", std::to_string(draw(sim, 1, 20))}});
+    case 1: return refusal_with(529);
+    case 2: return refusal_with(500);
+    case 3: return refusal_with(400);
     case 4: reply.instead = Error(Errc::unavailable, Retry::safe, "connection refused"); return reply;
     case 5: reply.instead = Error(Errc::unavailable, Retry::unknown, "reset"); return reply;
     case 6:
@@ -232,7 +232,7 @@ class OutageWorld {
 TEST(CallerSimulation, an_outage_is_met_with_few_requests_and_recovers_without_a_second_peak) {
   ScriptedReply refused;
   refused.instead = Error(Errc::unavailable, Retry::safe, "connection refused");
-  const std::array outages = {status_reply(529), status_reply(500), refused};
+  const std::array outages = {refusal_with(529), refusal_with(500), refused};
   std::size_t requests_most = 0, peak_most = 0, completed_least = OutageWorld::kCallers;
   for (std::uint64_t seed = 1; seed <= kOutageSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

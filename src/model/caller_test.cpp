@@ -87,7 +87,7 @@ TEST_F(CallerTest, a_whole_answer_has_text_usage_cost_and_one_span) {
 
 TEST_F(CallerTest, a_failure_before_output_is_repeated_and_its_place_is_free_meanwhile) {
   upstream_ = std::make_shared<Upstream>(world_.sim, world_.system, test_key(), with_concurrency(1));
-  replies({status_reply(500)});
+  replies({refusal_with(500)});
   begin();
   world_.sim.advance(102ms);
   EXPECT_EQ(transport_.starts.size(), 1U);
@@ -105,7 +105,7 @@ TEST_F(CallerTest, a_failure_before_output_is_repeated_and_its_place_is_free_mea
 }
 
 TEST_F(CallerTest, the_servers_delay_is_waited_for_and_never_less) {
-  replies({status_reply(429, {{"retry-after", "10"}})});
+  replies({refusal_with(429, {{"retry-after", "10"}})});
   const ModelAnswer answer = call();
   EXPECT_EQ(answer.end, CallEnd::completed);
   EXPECT_GE(transport_.starts[1] - transport_.starts[0], 10s);
@@ -113,7 +113,7 @@ TEST_F(CallerTest, the_servers_delay_is_waited_for_and_never_less) {
 }
 
 TEST_F(CallerTest, a_delay_beyond_the_deadline_fails_now_with_the_last_error) {
-  replies({status_reply(429, {{"retry-after", "60"}})});
+  replies({refusal_with(429, {{"retry-after", "60"}})});
   const ModelAnswer answer = call({.deadline = in(30s)});
   EXPECT_EQ(answer.end, CallEnd::failed);
   EXPECT_LE(ended_.back(), 102ms);
@@ -134,10 +134,10 @@ TEST_F(CallerTest, what_a_person_or_tomorrow_must_mend_is_not_repeated) {
     FailureKind kind;
   };
   const std::vector<Case> cases = {
-      {status_reply(401), FailureKind::auth},
-      {status_reply(402), FailureKind::spend_limit},
-      {status_reply(429, {{"retry-after", "36000"}}), FailureKind::quota},
-      {status_reply(429, {}, R"({"error":{"code":"insufficient_quota","message":"pay"}})"), FailureKind::spend_limit},
+      {refusal_with(401), FailureKind::auth},
+      {refusal_with(402), FailureKind::spend_limit},
+      {refusal_with(429, {{"retry-after", "36000"}}), FailureKind::quota},
+      {refusal_with(429, {}, R"({"error":{"code":"insufficient_quota","message":"pay"}})"), FailureKind::spend_limit},
   };
   for (const Case& each : cases) {
     upstream_ = std::make_shared<Upstream>(world_.sim, world_.system, test_key(), with_concurrency(4));
@@ -154,7 +154,7 @@ TEST_F(CallerTest, what_a_person_or_tomorrow_must_mend_is_not_repeated) {
 }
 
 TEST_F(CallerTest, a_wrong_request_is_not_repeated_and_pauses_nothing) {
-  replies({status_reply(400)});
+  replies({refusal_with(400)});
   EXPECT_EQ(call().failure->kind, FailureKind::invalid);
   EXPECT_EQ(call().end, CallEnd::completed);
 }
@@ -226,7 +226,7 @@ TEST_F(CallerTest, retries_stop_when_the_upstreams_tokens_are_used_up) {
   options.retries.burst = 1;
   options.gate.outage_failures = 1000;
   upstream_ = std::make_shared<Upstream>(world_.sim, world_.system, test_key(), options);
-  transport_.script = [](const WireRequest&) { return status_reply(500); };
+  transport_.script = [](const WireRequest&) { return refusal_with(500); };
   const ModelAnswer answer = call();
   EXPECT_EQ(answer.attempts, 2U);
   EXPECT_NE(answer.error->describe().find("500"), std::string::npos);
@@ -285,6 +285,20 @@ TEST_F(CallerTest, a_cancel_closes_the_connection_settles_and_leaves_a_span) {
   EXPECT_TRUE(sink_.spans[0].usage.estimated);
   EXPECT_EQ(budget.spent().tokens, sink_.spans[0].usage.tokens());
   EXPECT_GT(budget.spent().tokens, 0);
+}
+
+TEST_F(CallerTest, the_connection_is_closed_before_its_place_is_free) {
+  UpstreamOptions options = with_concurrency(1);
+  options.concurrency.max = 1;
+  upstream_ = std::make_shared<Upstream>(world_.sim, world_.system, test_key(), options);
+  ScriptedReply half = whole_reply();
+  half.breaks = Error(Errc::unavailable, Retry::unknown, "connection reset");
+  half.pieces.resize(1);
+  replies({half, whole_reply(), refusal_with(500), refusal_with(400)});
+  for (int i = 0; i < 5; ++i) begin();
+  world_.sim.settle();
+  EXPECT_EQ(answers_.size(), 5U);
+  EXPECT_EQ(transport_.active_most, 1U);
 }
 
 TEST_F(CallerTest, what_was_never_sent_costs_nothing) {

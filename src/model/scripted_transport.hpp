@@ -13,7 +13,9 @@
 
 namespace stint::model {
 
-/// One reply. By default a whole answer of two words, 100 input tokens and 8 output tokens.
+inline constexpr int kAnswered = 200;
+
+/// One reply; empty by default.
 struct ScriptedReply {
   struct Piece {
     Duration wait{};
@@ -21,7 +23,7 @@ struct ScriptedReply {
   };
   Duration first_byte = std::chrono::milliseconds(100);
   std::optional<Error> instead{};  ///< of a head
-  int status = 200;
+  int status = kAnswered;
   Headers headers{};
   std::vector<Piece> pieces{};
   std::optional<Error> breaks{};  ///< instead of the end of the body
@@ -47,7 +49,7 @@ inline ScriptedReply whole_reply(Duration between = std::chrono::milliseconds(20
   reply.pieces = {{between, script_text("Good")}, {between, script_text(" morning")}, {between, script_end(100, 8)}};
   return reply;
 }
-inline ScriptedReply status_reply(int status, Headers headers = {}, std::string body = "{}") {
+inline ScriptedReply refusal_with(int status, Headers headers = {}, std::string body = "{}") {
   ScriptedReply reply;
   reply.status = status;
   reply.headers = std::move(headers);

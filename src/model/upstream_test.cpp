@@ -85,7 +85,7 @@ TEST_F(UpstreamTest, a_repeated_call_keeps_its_turn) {
   }
 }
 
-TEST_F(UpstreamTest, a_throttle_holds_everybody_then_one_probe_then_a_ramp) {
+TEST_F(UpstreamTest, a_throttle_holds_all_callers_then_one_probe_then_a_ramp) {
   make(with_concurrency(100));
   admit();
   world_.sim.run_ready();
@@ -249,6 +249,38 @@ TEST_F(UpstreamTest, a_cancelled_head_wakes_those_it_blocked) {
   other.cancel();
   world_.sim.run_ready();
   EXPECT_EQ(held_.size(), 2U);
+}
+
+TEST_F(UpstreamTest, a_call_that_is_stopped_just_as_it_is_admitted_costs_nothing) {
+  UpstreamOptions options = with_concurrency(1);
+  options.rates.tokens_per_minute = 600;
+  make(options);
+  admit();
+  world_.sim.run_ready();
+  RootScope other(world_.sim);
+  other.spawn([this]() -> Task<> { (void)co_await upstream_->admit({.input_tokens = 100}); });
+  world_.sim.run_ready();
+  held_.clear();  // admits it
+  EXPECT_EQ(upstream_->active(), 1U);
+  other.cancel();
+  world_.sim.run_ready();
+  EXPECT_EQ(upstream_->active(), 0U);
+  EXPECT_EQ(upstream_->available(RateKind::tokens), 100);
+  expect_nothing_lost();
+}
+
+TEST_F(UpstreamTest, a_settlement_before_a_failure_admits_no_call) {
+  UpstreamOptions options = with_concurrency(2);
+  options.rates.tokens_per_minute = 600;
+  make(options);
+  admit({.input_tokens = 100});
+  admit({.input_tokens = 100});
+  world_.sim.run_ready();
+  ASSERT_EQ(held_.size(), 1U);
+  held_[0].settle({});
+  held_[0].failed(throttled(10s));
+  world_.sim.advance(9s);
+  EXPECT_EQ(held_.size(), 1U);
 }
 
 TEST_F(UpstreamTest, a_wait_has_its_reason_as_fields) {

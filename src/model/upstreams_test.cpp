@@ -56,7 +56,7 @@ TEST_F(UpstreamsTest, a_quota_pauses_the_account_and_a_throttle_one_class_of_mod
   EXPECT_EQ(told_[1].until, world_.system.wall_now() + 1h);
 }
 
-TEST_F(UpstreamsTest, a_pause_from_outside_reaches_all_and_those_made_later_and_tells_nobody) {
+TEST_F(UpstreamsTest, a_pause_from_outside_reaches_all_and_those_made_later_and_is_not_reported) {
   const auto big = at("a", "big");
   upstreams_.pause_until("a", world_.system.wall_now() + 10min, "another program was told to wait");
   ASSERT_TRUE(big->pause());

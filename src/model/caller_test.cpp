@@ -32,7 +32,7 @@ class CallerTest : public ::testing::Test {
             .price = {.input = 3'000'000, .output = 15'000'000},
             .upstream = upstream_};
   }
-  void begin(CallOptions options = {}, ModelRequest request = test_request()) {
+  void begin(CallOptions options = {}, const ModelRequest& request = test_request()) {
     scope_.spawn([this, options, request]() -> Task<> {
       answers_.push_back(co_await caller_.call(request, target(), options, sink_));
       ended_.push_back(world_.since_begin());
@@ -40,9 +40,9 @@ class CallerTest : public ::testing::Test {
     world_.sim.run_ready();
   }
   /// One call, to its end.
-  ModelAnswer call(CallOptions options = {}, ModelRequest request = test_request()) {
+  ModelAnswer call(CallOptions options = {}, const ModelRequest& request = test_request()) {
     const std::size_t before = answers_.size();
-    begin(options, std::move(request));
+    begin(options, request);
     EXPECT_TRUE(world_.sim.run_until([&] { return answers_.size() > before; }));
     const Result<ModelAnswer>& answer = answers_.back();
     EXPECT_TRUE(answer) << answer.error().describe();

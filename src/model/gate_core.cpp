@@ -114,8 +114,8 @@ GateCore::Change GateCore::judge(const Failure& failure, bool current, bool prob
   return is_outage ? close(PauseCause::outage, until(policy_.outage), failure) : Change::none;
 }
 
-GateCore::Change GateCore::pause_until(std::optional<TimePoint> until, Failure why) {
-  return close(PauseCause::outside, until, std::move(why));
+GateCore::Change GateCore::pause_until(std::optional<TimePoint> until, const Failure& why) {
+  return close(PauseCause::outside, until, why);
 }
 
 void GateCore::resume(TimePoint now) noexcept {

@@ -87,7 +87,7 @@ class GateCore {
   /// The provider accepts a call.
   Change accepted(Pass pass) noexcept;
   Change ended(Pass pass, GateSignal signal, const Failure* failure, TimePoint now, std::uint64_t random);
-  Change pause_until(std::optional<TimePoint> until, Failure why);
+  Change pause_until(std::optional<TimePoint> until, const Failure& why);
   /// The pause ends now; the next call is the probe.
   void resume(TimePoint now) noexcept;
 

@@ -349,8 +349,8 @@ void Upstream::refuse_waiters() noexcept {
   });
 }
 
-void Upstream::pause_until(std::optional<TimePoint> until, Failure why) noexcept {
-  if (gate_.pause_until(until, std::move(why)) != GateCore::Change::closed) return;
+void Upstream::pause_until(std::optional<TimePoint> until, const Failure& why) noexcept {
+  if (gate_.pause_until(until, why) != GateCore::Change::closed) return;
   ++counts_.pauses;
   refuse_waiters();
   pump();

@@ -155,7 +155,7 @@ class Upstream {
 
   /// From outside, such as a CLI's rate limit on the same account: nothing is admitted before `until`; none: before
   /// `resume`. Never shortens a pause. Does not call OnPause.
-  void pause_until(std::optional<TimePoint> until, Failure why) noexcept;
+  void pause_until(std::optional<TimePoint> until, const Failure& why) noexcept;
   /// Ends a pause now: the next call is the probe.
   void resume() noexcept;
   /// The pause that holds callers back now.

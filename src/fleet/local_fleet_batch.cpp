@@ -227,8 +227,8 @@ Task<> LocalFleet::carry_batches(domain::Log& log) {
         continue;
       }
     }
-    // Together with the other looks of a second, so that an idle daemon wakes no more often. A daemon that begins is not
-    // serving yet, and may find batches of the one before it.
+    // Together with the other looks of a second, so that an idle daemon wakes no more often. A daemon that begins is
+    // not serving yet, and may find batches of the one before it.
     const Duration into_second = parts_.executor.now().time_since_epoch() % std::chrono::seconds(1);
     (void)co_await batch_asked_.wait(seen, may_carry() ? kLookForDead - into_second : kBatchLookAgain);
   }

@@ -142,7 +142,7 @@ class SqliteStore final : public Store {
   std::uint64_t nothing_ready_ = 0, waited_ = 0;
   Notification notification_;
   Duration look_every_ = kLookEveryMin;
-  bool sampled_ = false;  // a commit since the last look was a sample, which announces no work: the pace stays
+  bool sampled_ = false;          // a commit since the last look was a sample, which announces no work: the pace stays
   SideThread writing_, reading_;  // destroyed before the members that they use
 };
 

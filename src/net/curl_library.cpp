@@ -42,4 +42,9 @@ const Libcurl& curl() noexcept {
   return *loaded();
 }
 
+bool can_reuse_prior_knowledge() noexcept {
+  constexpr unsigned kFixed = 0x080000;
+  return curl().curl_version_info(CURLVERSION_NOW)->version_num >= kFixed;
+}
+
 }  // namespace stint::net

@@ -25,7 +25,8 @@ namespace stint::net {
   STINT_EACH(curl_multi_setopt)        \
   STINT_EACH(curl_multi_socket_action) \
   STINT_EACH(curl_slist_append)        \
-  STINT_EACH(curl_slist_free_all)
+  STINT_EACH(curl_slist_free_all)      \
+  STINT_EACH(curl_version_info)
 
 struct Libcurl {
 #define STINT_DECLARE(name) decltype(&::name) name = nullptr;  // NOLINT: a name can't stand in parentheses
@@ -35,7 +36,9 @@ struct Libcurl {
 
 /// `denied`: it is not installed. Free of cost once it is loaded.
 [[nodiscard]] Result<> load_libcurl();
-/// Valid after load_libcurl().
+/// All valid after load_libcurl().
 [[nodiscard]] const Libcurl& curl() noexcept;
+/// Whether an HTTP/2 connection without TLS can take a second request: in 7.88 (Debian 12) that request fails.
+[[nodiscard]] bool can_reuse_prior_knowledge() noexcept;
 
 }  // namespace stint::net

@@ -44,11 +44,17 @@ export function TranscriptView({ said, live, begin }: { said: Said; live: boolea
   const [unseen, setUnseen] = useState(0);
   const [query, setQuery] = useState("");
   const found = useRef(-1);
+  const placed = useRef(0); // scrollTop after it was last moved to the bottom
+  const shown = box.current;
+  const above = shown ? shown.scrollHeight - shown.scrollTop - shown.clientHeight : 0;
+  // A reader has just scrolled up: the browser reports that with the next frame, after the new text.
+  if (shown && above >= kNear && shown.scrollTop < placed.current) atBottom.current = false;
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
     if (atBottom.current) {
       element.scrollTop = element.scrollHeight;
+      placed.current = element.scrollTop;
       seen.current = said.total;
     } else {
       setUnseen(said.total - seen.current);

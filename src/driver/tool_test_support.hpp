@@ -38,7 +38,9 @@ class ToolTest : public testing::Test {
     client_.reset();
     wardens_.reset();  // a warden that has sent its report may still be exiting
     EXPECT_TRUE(os::marked(mark_).empty());
-    EXPECT_TRUE(os::own_children().empty());
+    for (const pid_t child : os::own_children()) {
+      EXPECT_NE(std::ranges::find(children_before_, child), children_before_.end()) << child << " was not reaped";
+    }
     std::filesystem::remove_all(folder_);
   }
 
@@ -81,6 +83,7 @@ class ToolTest : public testing::Test {
   }
 
   Reactor reactor_;
+  const std::vector<pid_t> children_before_ = os::own_children();  // another suite of this program may leave some
   std::optional<Wardens> wardens_;
   std::optional<net::HttpClient> client_;
   std::filesystem::path folder_;

@@ -19,8 +19,9 @@ import threading
 import time
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
-ANSWER_SECONDS = 30
-FIND_SECONDS = 5
+ANSWER_SECONDS = 60
+WAIT_SECONDS = 60  # a busy machine takes long for everything; only a failing test waits so long
+FIND_SECONDS = 20
 # Reports what a test could not see otherwise: refusals of the policy, and exceptions.
 WATCH = """window.__faults = [];
 addEventListener("securitypolicyviolation", (e) => __faults.push(`policy: ${e.violatedDirective} ${e.blockedURI}`));
@@ -156,7 +157,7 @@ class Page:
             raise Failed(f"{script}: {detail.get('exception', {}).get('description', detail['text'])}")
         return said["result"].get("value")
 
-    def wait(self, script, seconds=20):
+    def wait(self, script, seconds=WAIT_SECONDS):
         """Until the script gives something that JavaScript takes for true; an element comes back as an empty object."""
         end = time.monotonic() + seconds
         while True:

@@ -202,9 +202,9 @@ class Page:
     def type(self, text):
         self.ask("Input.insertText", text=text)
 
-    def screenshot(self, path, whole=True, height_max=4000, scale=1):
+    def screenshot(self, path, whole=True, height_max=4000, scale=1, quality=55):
         """A PNG, or a small WebP, by the name of the file."""
-        kind = {"format": "webp", "quality": 55} if str(path).endswith(".webp") else {"format": "png"}
+        kind = {"format": "webp", "quality": quality} if str(path).endswith(".webp") else {"format": "png"}
         if whole:
             size = self.ask("Page.getLayoutMetrics")["cssContentSize"]
             clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height_max), "scale": scale}

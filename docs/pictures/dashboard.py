@@ -22,7 +22,7 @@ from host_support import wait_for  # noqa: E402
 
 WIDTH, HEIGHT = 1180, 600  # of the window; a page is at least as high
 HEIGHT_MAX = 1320  # what fits on a page of docs
-SCALE = 0.75
+SCALE, QUALITY = 0.75, 42
 
 
 class Scene(daemon_support.Case):
@@ -114,8 +114,9 @@ def main():
                     page.evaluate(f"location.hash = '#{fragment}'")
                     page.wait("document.querySelector('h1') && !document.querySelector('.loading')")
                     time.sleep(1.5)  # output and holders arrive
+                    page.wait("[...document.querySelectorAll('.plot svg')].every((svg) => svg.clientWidth === svg.parentElement.clientWidth)")
                     picture = folder / f"dashboard-{name}-{theme}.webp"
-                    page.screenshot(picture, height_max=HEIGHT_MAX, scale=SCALE)
+                    page.screenshot(picture, height_max=HEIGHT_MAX, scale=SCALE, quality=QUALITY)
                     print(picture, picture.stat().st_size)
     finally:
         scene.doCleanups()

@@ -56,6 +56,35 @@ TEST(RunCodec, waits_survive_a_round_trip) {
   EXPECT_GT(hostile[0].ago, std::chrono::hours(1));
 }
 
+TEST(RunCodec, a_verdict_survives_a_round_trip) {
+  const RunCodec run_codec;
+  for (const domain::VerdictRule rule : domain::kVerdictRules) {
+    const domain::VerdictRecord plain{.rule = rule, .attempt = 2, .attempts_max = 3};
+    EXPECT_EQ(run_codec.read_verdict(run_codec.write_verdict(plain)), plain);
+  }
+  const domain::VerdictRecord full{.rule = domain::VerdictRule::quota,
+                                   .attempt = 1,
+                                   .attempts_max = 1,
+                                   .after = std::chrono::seconds(7),
+                                   .limit = "account:x",
+                                   .resumes = true};
+  EXPECT_EQ(run_codec.read_verdict(run_codec.write_verdict(full)), full);
+  for (const char* const other : {"", "{", "[]", "{}", R"({"verdict":1})", R"({"verdict":{"rule":"newer"}})"}) {
+    EXPECT_FALSE(run_codec.read_verdict(other)) << other;
+  }
+}
+
+TEST(RunCodec, the_permits_of_a_receipt_survive_a_round_trip) {
+  const RunCodec run_codec;
+  domain::RunMemo memo;
+  memo.permits_returned = {"agent:a", "gpu"};
+  memo.permits_held = {"disk"};
+  const auto read = run_codec.read_memo(run_codec.write(memo));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->permits_returned, memo.permits_returned);
+  EXPECT_EQ(read->permits_held, memo.permits_held);
+}
+
 TEST(RunCodec, a_note_has_its_place_in_the_output) {
   const RunCodec run_codec;
   const std::string data = run_codec.write_note_at("Bash ls", 1234);

@@ -19,8 +19,9 @@ import threading
 import time
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
-ANSWER_SECONDS = 30
-FIND_SECONDS = 5
+ANSWER_SECONDS = 60
+WAIT_SECONDS = 60  # a busy machine takes long for everything; only a failing test waits so long
+FIND_SECONDS = 20
 # Reports what a test could not see otherwise: refusals of the policy, and exceptions.
 WATCH = """window.__faults = [];
 addEventListener("securitypolicyviolation", (e) => __faults.push(`policy: ${e.violatedDirective} ${e.blockedURI}`));
@@ -168,7 +169,7 @@ class Page:
                 return None
             time.sleep(0.05)
 
-    def wait(self, script, seconds=20):
+    def wait(self, script, seconds=WAIT_SECONDS):
         value = self.shows(script, seconds)
         if value is None:
             raise AssertionError(f"not within {seconds} s: {script}\n{self.text()[:2000]}")
@@ -207,9 +208,9 @@ class Page:
     def type(self, text):
         self.ask("Input.insertText", text=text)
 
-    def screenshot(self, path, whole=True, height_max=4000, scale=1):
+    def screenshot(self, path, whole=True, height_max=4000, scale=1, quality=55):
         """A PNG, or a small WebP, by the name of the file."""
-        kind = {"format": "webp", "quality": 55} if str(path).endswith(".webp") else {"format": "png"}
+        kind = {"format": "webp", "quality": quality} if str(path).endswith(".webp") else {"format": "png"}
         if whole:
             size = self.ask("Page.getLayoutMetrics")["cssContentSize"]
             clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height_max), "scale": scale}

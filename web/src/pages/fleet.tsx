@@ -40,7 +40,7 @@ function NeedRow({ run, gone }: { run: RunSummary; gone: boolean }): JSX.Element
 function Needs({ of }: { of: Fleet }): JSX.Element {
   const stale = of.pool?.workers.filter((worker) => worker.stale) ?? [];
   const more = of.needs.total - of.needs.runs.length;
-  const refused = of.refused_agents ?? [];
+  const refused = of.refused_agents;
   const quiet = !of.shortage && stale.length === 0 && refused.length === 0;
   return (
     <>

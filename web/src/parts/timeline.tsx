@@ -104,7 +104,7 @@ function Legend({ timeline }: { timeline: Timeline }): JSX.Element {
   const limits = [...new Set(timeline.segments.flatMap((segment) => (segment.kind === "limit" && segment.name ? [segment.name] : [])))];
   return (
     <ul class="legend" aria-label="Sums">
-      {(timeline.sums ?? []).map(({ kind, ms, spans }) => (
+      {timeline.sums.map(({ kind, ms, spans }) => (
         <li key={kind} data-sum={kind} data-ms={ms}>
           <span class={`kind-swatch ${kind}`} aria-hidden="true" />{kind === "limit" && limits.length > 0 ? <>limit {limits.map((name, at) => <>{at > 0 && ", "}<a key={name} href={limitAddress(name)}>{name}</a></>)}</> : kKinds[kind]}
           {" "}<span class="num">{lengthText(ms)}</span>{spans > 1 && <span class="muted"> in {countText(spans)} calls</span>}

@@ -1,7 +1,10 @@
 #include "fleet/host_views.hpp"
 
+#include "fleet/local_fleet.hpp"
 #include "limit/listing.hpp"
 #include "os/owner.hpp"
+
+#include <algorithm>
 
 namespace stint::fleet {
 namespace {

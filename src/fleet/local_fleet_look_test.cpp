@@ -106,7 +106,7 @@ LimitView host_limit(std::uint32_t capacity, std::int64_t held) {
   return view;
 }
 
-store::LimitState known_line(std::vector<std::uint32_t> weights, std::uint64_t waiting) {
+store::LimitState known_line(const std::vector<std::uint32_t>& weights, std::uint64_t waiting) {
   store::LimitState state;
   state.name = "gpu";
   state.waiting = waiting;

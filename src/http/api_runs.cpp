@@ -115,12 +115,12 @@ Task<Response> Api::show(Call call) {
 }
 
 Task<Response> Api::cancel(Call call) {
-  return act_on(fleet_, call.id, &fleet::Fleet::cancel,
+  return act_on(fleet_, std::move(call.id), &fleet::Fleet::cancel,
                 [](const std::string&, const auto& receipt) { return json_response(wire::to_json(*receipt)); });
 }
 
 Task<Response> Api::retry(Call call) {
-  return act_on(fleet_, call.id, &fleet::Fleet::retry, [](const std::string&, const auto& submitted) {
+  return act_on(fleet_, std::move(call.id), &fleet::Fleet::retry, [](const std::string&, const auto& submitted) {
     Response response = json_response(wire::to_json(*submitted, domain::RunState::queued), 201);
     response.headers.emplace_back("Location", "/v1/runs/" + submitted->id);
     return response;
@@ -131,24 +131,24 @@ Task<Response> Api::resolve(Call call) {
   const auto how = wire::read_resolve(call.request.body);
   if (!how) co_return problem(how.error());
   const auto act = [&how](fleet::Fleet& fleet, std::string id) { return fleet.resolve(std::move(id), *how); };
-  co_return co_await act_on(fleet_, call.id, act, [](const std::string& id, const auto& state) {
+  co_return co_await act_on(fleet_, std::move(call.id), act, [](const std::string& id, const auto& state) {
     return json_response(wire::resolved_to_json(id, *state));
   });
 }
 
 Task<Response> Api::go_on(Call call) {
-  return act_on(fleet_, call.id, &fleet::Fleet::answer, [](const std::string& id, const Result<>&) {
+  return act_on(fleet_, std::move(call.id), &fleet::Fleet::answer, [](const std::string& id, const Result<>&) {
     return json_response(wire::resolved_to_json(id, domain::RunState::queued));
   });
 }
 
 Task<Response> Api::why(Call call) {
-  return act_on(fleet_, call.id, &fleet::Fleet::why,
+  return act_on(fleet_, std::move(call.id), &fleet::Fleet::why,
                 [](const std::string&, const auto& why) { return json_response(wire::to_json(*why)); });
 }
 
 Task<Response> Api::timeline(Call call) {
-  return act_on(fleet_, call.id, &fleet::Fleet::timeline,
+  return act_on(fleet_, std::move(call.id), &fleet::Fleet::timeline,
                 [](const std::string&, const auto& timeline) { return json_response(wire::to_json(*timeline)); });
 }
 

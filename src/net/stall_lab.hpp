@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 
 namespace stint::net {
@@ -24,33 +25,42 @@ inline std::size_t entries_of(const char* folder) {
 inline std::size_t open_descriptors() { return entries_of("/proc/self/fd"); }
 inline std::size_t threads() { return entries_of("/proc/self/task"); }
 
-/// A resolver that finds every name on this machine, and hangs for `stalled.test` until it is released.
+/// A resolver that finds every name on this machine, and hangs for `stalled.test` until it is released. Its threads are
+/// detached and may outlive it, so they share its state.
 class FakeNames {
  public:
+  FakeNames() = default;
+  ~FakeNames() { release(); }
+  FakeNames(const FakeNames&) = delete;
+  FakeNames& operator=(const FakeNames&) = delete;
+
   BlockingLookup lookup() {
-    return [this](const std::string& host) -> Result<Addresses> {
-      std::unique_lock lock(mutex_);
-      ++lookups_;
-      if (host == "stalled.test") released_changed_.wait(lock, [this] { return released_; });
+    return [state = state_](const std::string& host) -> Result<Addresses> {
+      std::unique_lock lock(state->mutex);
+      ++state->lookups;
+      if (host == "stalled.test") state->changed.wait(lock, [&state] { return state->released; });
       if (host == "unknown.test") return fail(Error(Errc::unavailable, Retry::safe, "can't resolve the name " + host));
       return Addresses{"127.0.0.1"};
     };
   }
   int lookups() {
-    const std::lock_guard lock(mutex_);
-    return lookups_;
+    const std::lock_guard lock(state_->mutex);
+    return state_->lookups;
   }
   void release() {
-    const std::lock_guard lock(mutex_);
-    released_ = true;
-    released_changed_.notify_all();
+    const std::lock_guard lock(state_->mutex);
+    state_->released = true;
+    state_->changed.notify_all();
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable released_changed_;
-  bool released_ = false;
-  int lookups_ = 0;
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool released = false;
+    int lookups = 0;
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 /// How a request travels.

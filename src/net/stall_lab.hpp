@@ -88,11 +88,8 @@ class Lab {
     return options;
   }
 
-  explicit Lab(Wire by) : Lab(by, options_for(by, names)) {}
-  Lab(Wire by, ClientOptions options) : wire(by), client(std::in_place, reactor, std::move(options)) {
-    (void)server().events();
-    server().forget();
-  }
+  explicit Lab(Wire by) : wire(by), client(std::in_place, reactor, options_for(by, names)) { begin(); }
+  Lab(Wire by, ClientOptions options) : wire(by), client(std::in_place, reactor, std::move(options)) { begin(); }
   ~Lab() {
     client.reset();
     names.release();
@@ -134,6 +131,10 @@ class Lab {
   Duration longest_gap{};
 
  private:
+  static void begin() {
+    (void)server().events();
+    server().forget();
+  }
   template <class Body>
   static Task<> both(Lab& self, Body& body) {
     co_await race(body(self), self.tick());

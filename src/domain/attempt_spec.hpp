@@ -36,11 +36,29 @@ struct Invocation {
   std::string new_conversation;  ///< the id of the conversation to begin; empty: the agent chooses
 };
 
+/// Where the model calls of an attempt go, for a driver that makes them in this process.
+struct ModelEndpoint {
+  std::string dialect;   ///< the name of the provider's protocol
+  std::string provider;  ///< `anthropic`
+  std::string account;   ///< the limit that a refusal pauses: `account:anthropic`
+  std::string model;     ///< as the provider names it
+  std::string url;       ///< base URL
+  std::string key;       ///< also one of the attempt's secrets; empty: none is sent
+  bool compatible_server = false;
+  bool cache_reads_count = true;  ///< tokens read from the provider's cache count to its limits
+};
+
 struct AttemptSpec {
   std::string driver;  ///< by its registered name
   Invocation invocation;
   std::vector<std::string> secrets;  ///< of this run alone: masked in its output
   std::string note;                  ///< recorded before the work begins; empty: none
+
+  // For drivers that make their calls in this process.
+  ModelEndpoint endpoint;
+  std::vector<Tool> tools;                ///< that the driver calls for the model
+  std::string output;                     ///< JSON schema of the answer; empty: any text
+  std::vector<LimitRequest> call_limits;  ///< of this process, taken for each model call, in this order
 
   // For drivers that start processes.
   std::string directory;                 ///< working directory; empty: that of this process

@@ -188,6 +188,7 @@ Task<ToolResult> ToolRunner::run_once(const Call& call) {
     const Result<> marked = co_await options_.effects_unknown();
     if (!marked) co_return refused(fmt::format("not run: {}", marked.error().what()));
   }
+  if (options_.on_start) options_.on_start(call.id);
   auto result = co_await with_timeout(timeout_of(call), perform(call));
   if (!result) {
     const Error& error = result.error();
@@ -206,6 +207,7 @@ Task<ToolResult> ToolRunner::run_once(const Call& call) {
 }
 
 Task<ToolResult> ToolRunner::run_repeatable(const Call& call) {
+  if (options_.on_start) options_.on_start(call.id);
   auto result = co_await with_timeout(timeout_of(call), repeat(call));
   if (result) co_return *std::move(result);
   co_return ToolResult{.text = std::string(result.error().what()), .is_error = true, .state = State::failed};

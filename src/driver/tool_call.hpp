@@ -43,7 +43,28 @@ struct ToolOffer {
   domain::ToolClass tool_class = domain::ToolClass::once;
 };
 
-class ToolRunner {
+/// The tools of one attempt, as a driver uses them.
+class ToolBox {
+ public:
+  ToolBox() = default;
+  virtual ~ToolBox() = default;
+  ToolBox(const ToolBox&) = delete;
+  ToolBox& operator=(const ToolBox&) = delete;
+
+  /// Carries the sessions of MCP servers; returns when nothing of them is left, after close() or a stop. Called once,
+  /// beside the calls.
+  virtual Task<> run() = 0;
+  /// Waits until every server has listed its tools. Fails if one does not, or if a schema of an agent's file is wrong.
+  virtual Task<Result<>> open() = 0;
+  [[nodiscard]] virtual const std::vector<ToolOffer>& offers() const noexcept = 0;
+  /// For people: keywords of schemas that are not checked, tools that are left out.
+  [[nodiscard]] virtual const std::vector<std::string>& notes() const noexcept = 0;
+  /// `call_id` is the same whenever this call is repeated, also by a later attempt.
+  virtual Task<ToolResult> call(std::string name, std::string call_id, std::string arguments) = 0;
+  virtual void close() = 0;
+};
+
+class ToolRunner final : public ToolBox {
  public:
   static constexpr int kTriesMax = 3;  ///< of a call that may be repeated
   static constexpr std::size_t kOffersMax = 500;
@@ -65,24 +86,18 @@ class ToolRunner {
     /// Awaited around each call of class `once`: see domain::WorkContext. The second is not called if the result is
     /// unknown, nor after a stop.
     std::function<Task<Result<>>()> effects_unknown{}, effects_known{};
+    /// Called when a call begins: its arguments are valid, and it has its permit and, if its class is `once`, its mark.
+    std::function<void(const std::string& call_id)> on_start{};
   };
   ToolRunner(Parts parts, Options options);
-  ~ToolRunner();
-  ToolRunner(const ToolRunner&) = delete;
-  ToolRunner& operator=(const ToolRunner&) = delete;
+  ~ToolRunner() override;
 
-  /// Carries the sessions of MCP servers; returns when nothing of them is left, after close() or a stop. Called once,
-  /// beside the calls.
-  Task<> run();
-  /// Waits until every server has listed its tools. Fails if one does not, or if a schema of an agent's file is wrong.
-  Task<Result<>> open();
-  [[nodiscard]] const std::vector<ToolOffer>& offers() const noexcept { return offers_; }
-  /// For people: keywords of schemas that are not checked, tools that are left out.
-  [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
-
-  /// `call_id` is the same whenever this call is repeated, also by a later attempt.
-  Task<ToolResult> call(std::string name, std::string call_id, std::string arguments);
-  void close();
+  Task<> run() override;
+  Task<Result<>> open() override;
+  [[nodiscard]] const std::vector<ToolOffer>& offers() const noexcept override { return offers_; }
+  [[nodiscard]] const std::vector<std::string>& notes() const noexcept override { return notes_; }
+  Task<ToolResult> call(std::string name, std::string call_id, std::string arguments) override;
+  void close() override;
 
  private:
   struct Server {

@@ -223,6 +223,7 @@ Task<Failure> ModelCall::refused() {
 Task<Result<>> ModelCall::read() {
   reader_.emplace(target_.dialect, ReaderOptions{.now = parts_.system.wall_now()});
   while (!reader_->ended()) {
+    while (parts_.sink.is_held()) co_await parts_.sink.released();
     const auto piece = co_await with_timeout(options_.idle_time_max, exchange_->next());
     if (!piece) {
       publish(reader_->finish());

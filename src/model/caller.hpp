@@ -81,6 +81,10 @@ class CallSink {
   /// A stretch that is over: a wait in line (`limit`), a back-off, and for each attempt that was sent exactly one
   /// `model_call` with its usage, also if it failed or was cancelled.
   virtual void on_span(const domain::Span& span) noexcept = 0;
+  /// Back-pressure: while true, the answer is not read further.
+  [[nodiscard]] virtual bool is_held() const noexcept { return false; }
+  /// Awaited while it is held; no limit of the call but its deadline runs meanwhile.
+  [[nodiscard]] virtual Task<> released() { co_return; }
 };
 
 class Caller {

@@ -163,7 +163,8 @@ TEST_P(DriverSuite, a_failure_of_the_agent_is_an_outcome_with_a_reason) {
 TEST_P(DriverSuite, work_that_breaks_off_is_never_a_success) {
   begin(Scenario::breaks_off);
   const auto report = this->report();
-  EXPECT_TRUE(report.outcome.kind == OutcomeKind::crashed || report.outcome.kind == OutcomeKind::in_doubt)
+  EXPECT_TRUE(report.outcome.kind == OutcomeKind::crashed || report.outcome.kind == OutcomeKind::in_doubt ||
+              report.outcome.kind == OutcomeKind::api_error)  // of a driver that sees the connection itself
       << to_string(report.outcome.kind);
   EXPECT_NE(report.outcome.message, "");
 }
@@ -444,10 +445,9 @@ TEST_P(DriverSuite, a_conversation_is_published_and_part_of_the_outcome) {
 TEST_P(DriverSuite, a_conversation_in_the_store_is_continued_after_its_last_message) {
   if (!abilities().keeps_messages) GTEST_SKIP() << "its agent keeps the conversation";
   begin(Scenario::uses_tool);
-  ASSERT_TRUE(run());
+  const std::string text = report().outcome.text;
   const std::vector<std::string> whole = context_.kept;
   ASSERT_GE(whole.size(), 2U);
-  const std::string last = whole.back();
   context_.kept.pop_back();  // as if the node had died before the last message was stored
   context_.over = false;
   context_.others.clear();
@@ -456,7 +456,7 @@ TEST_P(DriverSuite, a_conversation_in_the_store_is_continued_after_its_last_mess
   begin(std::move(order));
   const auto continued = run();
   ASSERT_TRUE(continued && *continued);
-  EXPECT_EQ((**continued)->outcome.text, last);
+  EXPECT_EQ((**continued)->outcome.text, text);
   EXPECT_EQ(context_.kept, whole);
   EXPECT_EQ(context_.count_of(Kind::tool), 0U) << "the tool was called before";
 }
@@ -487,8 +487,8 @@ TEST_P(DriverSuite, continues_a_conversation_if_its_descriptor_says_so) {
 
 constexpr std::array kImplementations{
     Implementation{"command", make_command_driver}, Implementation{"claude", make_claude_driver},
-    Implementation{"codex", make_codex_driver}, Implementation{"gemini", make_gemini_driver},
-    Implementation{"scripted_llm", make_scripted_llm}};
+    Implementation{"codex", make_codex_driver},     Implementation{"gemini", make_gemini_driver},
+    Implementation{"llm", make_llm_driver},         Implementation{"scripted_llm", make_scripted_llm}};
 
 TEST(DriverSuiteTable, every_driver_of_the_program_is_in_the_suite) {
   for (const domain::DriverDescriptor& driver : domain::kDrivers) {

@@ -63,6 +63,7 @@ std::unique_ptr<DriverUnderTest> make_command_driver();
 std::unique_ptr<DriverUnderTest> make_claude_driver();
 std::unique_ptr<DriverUnderTest> make_codex_driver();
 std::unique_ptr<DriverUnderTest> make_gemini_driver();
+std::unique_ptr<DriverUnderTest> make_llm_driver();
 std::unique_ptr<DriverUnderTest> make_scripted_llm();
 
 }  // namespace stint::conformance

@@ -144,7 +144,7 @@ TEST(AgentFile, wrong_types_name_what_was_expected_and_found) {
   holds("args: [a, a]", "args[1]: there are two arguments 'a'");
   holds("args: [{name: a, required: true, default: x}]", "a required argument can't have a default");
   holds("args: [this]", "'this' cannot be an argument's name");
-  holds("driver: cluade", "expected claude, codex, gemini or command, found 'cluade'; did you mean 'claude'?");
+  holds("driver: cluade", "expected claude, codex, gemini, command or llm, found 'cluade'; did you mean 'claude'?");
   holds("permissions: write", "expected read, edit or full, found 'write'");
   holds("on_crash: retry", "expected resume, rerun or doubt");
   holds("budget: 20m", "budget: expected a mapping such as {name: value}, found '20m'");
@@ -190,12 +190,22 @@ TEST(AgentFile, an_unknown_argument_in_a_template_is_found_when_the_file_is_load
             "review.md:3: error: title: {{x}} names no argument of this agent; add it to args: [{name: x}]\n");
 }
 
-TEST(AgentFile, options_that_no_driver_supports_are_refused) {
-  EXPECT_EQ(
-      said_about("driver: llm"),
-      "review.md:3:9: error: driver: 'llm' is not available in this version; use claude, codex, gemini or command\n");
-  EXPECT_NE(said_about("tools: [{name: a, command: [a]}]").find("error: tools: no driver of this version supports it"),
+TEST(AgentFile, tools_and_an_output_need_a_driver_that_calls_models_itself) {
+  EXPECT_NE(said_about("tools: [{name: a, command: [a]}]").find("error: tools: only the driver 'llm' supports it"),
             std::string::npos);
+  EXPECT_NE(said_about("driver: claude\noutput: {type: object}").find("output: only the driver 'llm' supports it"),
+            std::string::npos);
+  EXPECT_EQ(said_about("driver: llm\nmodel: openai/gpt-5\ntools: [{name: a, description: d, command: [a]}]"), "");
+}
+
+TEST(AgentFile, a_driver_that_calls_models_needs_one_and_takes_nothing_that_is_for_programs) {
+  EXPECT_NE(said_about("driver: llm").find("the driver 'llm' needs a model; add model: PROVIDER/MODEL"),
+            std::string::npos);
+  for (const std::string_view line : {"driver_args: [a]", "memory: 1G", "idle_timeout: 5m"}) {
+    EXPECT_NE(said_about("driver: llm\nmodel: openai/gpt-5\n" + std::string(line)).find("is for programs"),
+              std::string::npos)
+        << line;
+  }
 }
 
 TEST(AgentFile, the_name_is_the_files_stem) {

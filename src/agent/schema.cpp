@@ -30,12 +30,6 @@ std::optional<Enum> choose(Fields& fields, std::string_view key, Words words) {
 
 /// Null: the file names none, or one that there is not.
 const domain::DriverDescriptor* read_driver(Fields& fields) {
-  const YamlNode* const node = fields.find("driver");
-  if (node != nullptr && node->kind == YamlNode::Kind::scalar && domain::is_planned_driver(node->text)) {
-    fields.problems().error(node->place, "driver", fmt::format("'{}' is not available in this version", node->text),
-                            "use " + domain::driver_choices());
-    return nullptr;
-  }
   const std::optional<std::size_t> index = fields.choice("driver", domain::kDriverNames);
   return index ? &domain::kDrivers[*index] : nullptr;
 }
@@ -149,8 +143,11 @@ void check_calls(Fields& fields, const Agent& agent) {
   for (const std::string_view key : {"tools", "output"}) {
     const YamlNode* const node = fields.find(key);
     if (node == nullptr) continue;
-    fields.problems().error(node->place, std::string(key), "no driver of this version supports it",
-                            key == "tools" ? "remove it; agent CLIs bring their own" : "remove it");
+    const std::string_view driver = domain::in_process_driver().name;
+    std::string remedy = fmt::format("use driver: {}, or remove it", driver);
+    if (key == "tools") remedy += ": agent CLIs bring their own tools";
+    fields.problems().error(node->place, std::string(key), fmt::format("only the driver '{}' supports it", driver),
+                            std::move(remedy));
   }
 }
 
@@ -168,6 +165,18 @@ void check_driver(Fields& fields, const Agent& agent) {
   if (!agent.command.empty() && !driver.runs_command) {
     fields.problems().error(place("command"), "command", fmt::format("the driver '{}' takes no command", driver.name),
                             fmt::format("use driver: {}", domain::command_driver().name));
+  }
+  if (driver.calls_in_process) {
+    if (fields.find("model") == nullptr) {
+      fields.problems().error(place("driver"), "driver", fmt::format("the driver '{}' needs a model", driver.name),
+                              "add model: PROVIDER/MODEL");
+    }
+    for (const std::string_view key : {"driver_args", "home", "memory", "idle_timeout"}) {
+      if (fields.find(key) == nullptr) continue;
+      fields.problems().error(place(key), std::string(key),
+                              fmt::format("is for programs, and the driver '{}' starts none", driver.name),
+                              "remove it");
+    }
   }
   if (!driver.resumes && agent.on_crash == domain::OnCrash::resume) {
     fields.problems().error(place("on_crash"), "on_crash",

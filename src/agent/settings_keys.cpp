@@ -160,9 +160,7 @@ Result<std::string> check_setting(SettingType type, std::string_view given) {
       if (!domain::is_agent_name(given))
         return fail(Errc::invalid, fmt::format("'{}' cannot be an agent's name", excerpt(given)));
       return std::string(given);
-    case driver:
-      if (domain::is_planned_driver(given)) return fail(Errc::invalid, domain::why_no_driver(given));
-      return word(given, domain::kDriverNames);
+    case driver: return word(given, domain::kDriverNames);
     case store:
       if (given.starts_with("postgres://") || given.starts_with("postgresql://")) return std::string(given);
       return word(given, kStoreWords);

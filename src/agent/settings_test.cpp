@@ -71,8 +71,6 @@ TEST(Settings, a_driver_is_one_of_the_table) {
     EXPECT_EQ(loaded.settings.driver, &driver);
   }
   EXPECT_NE(said(project("driver = \"cluade\"\n")).find("did you mean 'claude'?"), std::string::npos);
-  EXPECT_NE(said(project("driver = \"llm\"\n")).find("the driver 'llm' is not available in this version"),
-            std::string::npos);
 }
 
 TEST(Settings, the_whole_file_is_read) {

@@ -335,11 +335,24 @@ bool decides_where_data_goes(const Setting& setting) {
          (first == "limits_dir" && !setting.text.empty());
 }
 
+bool sends_keys(const Setting& setting) {
+  const std::string& first = setting.path[0];
+  return first == "accounts" || (first == "models" && setting.path.back() == "endpoint");
+}
+
 }  // namespace
 
 std::optional<TrustedThing> setting_that_needs_trust(const Settings& settings) {
   for (const Setting& setting : settings.all) {
     if (setting.origin.kind != OriginKind::project || !decides_where_data_goes(setting)) continue;
+    return TrustedThing{fmt::format("{} = {}", setting.key(), setting.shown()), describe(setting.origin)};
+  }
+  return std::nullopt;
+}
+
+std::optional<TrustedThing> endpoint_that_needs_trust(const Settings& settings) {
+  for (const Setting& setting : settings.all) {
+    if (setting.origin.kind != OriginKind::project || !sends_keys(setting)) continue;
     return TrustedThing{fmt::format("{} = {}", setting.key(), setting.shown()), describe(setting.origin)};
   }
   return std::nullopt;
@@ -354,9 +367,8 @@ std::vector<TrustedThing> things_that_need_trust(const Catalogue& catalogue, con
   for (const Setting& setting : settings.all) {
     if (setting.origin.kind != OriginKind::project) continue;  // the user's own settings need no trust
     const std::string& first = setting.path[0];
-    const bool sends_keys = first == "accounts" || (first == "models" && setting.path.back() == "endpoint");
     if (first == "land") out.push_back({joined(setting.list), describe(setting.origin)});
-    if (sends_keys || decides_where_data_goes(setting))
+    if (sends_keys(setting) || decides_where_data_goes(setting))
       out.push_back({fmt::format("{} = {}", setting.key(), setting.shown()), describe(setting.origin)});
   }
   return out;

@@ -102,6 +102,9 @@ struct TrustedThing {
 /// The first setting of the checkout that would decide where data goes: the store's address, the folder of limits.
 [[nodiscard]] std::optional<TrustedThing> setting_that_needs_trust(const Settings& settings);
 
+/// The first setting of the checkout that would decide where model calls and their keys go.
+[[nodiscard]] std::optional<TrustedThing> endpoint_that_needs_trust(const Settings& settings);
+
 /// `Errc::denied`, naming the first of them and the next step.
 [[nodiscard]] Error untrusted(const Project& project, const TrustedThing& thing);
 

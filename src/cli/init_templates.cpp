@@ -90,7 +90,7 @@ constexpr std::string_view kSettings =
     R"(# Settings of this project. `stint config` shows each value and where it comes from; docs/agents.md of Stint has them all.
 
 # default_agent = "implement"  # the agent of submissions that name none
-# driver = "claude"            # claude, codex, gemini or command
+# driver = "claude"            # claude, codex, gemini, command or llm
 
 [limits]                       # permits of each limit, on this machine
 host = "auto"                  # all runs together: one per GiB of free memory, at most 16

@@ -7,10 +7,14 @@ namespace {
 
 constexpr const DriverDescriptor* kCommandDriver = std::ranges::find_if(kDrivers, &DriverDescriptor::runs_command);
 static_assert(kCommandDriver != kDrivers.end());
+constexpr const DriverDescriptor* kInProcessDriver =
+    std::ranges::find_if(kDrivers, &DriverDescriptor::calls_in_process);
+static_assert(kInProcessDriver != kDrivers.end());
 
 }  // namespace
 
 const DriverDescriptor& command_driver() noexcept { return *kCommandDriver; }
+const DriverDescriptor& in_process_driver() noexcept { return *kInProcessDriver; }
 
 std::string driver_choices() {
   std::string out;
@@ -21,15 +25,8 @@ std::string driver_choices() {
   return out;
 }
 
-bool is_planned_driver(std::string_view name) noexcept {
-  return std::ranges::find(kPlannedDrivers, name) != kPlannedDrivers.end();
-}
-
 std::string why_no_driver(std::string_view name) {
-  const std::string shown = "'" + std::string(name) + "'";
-  return (is_planned_driver(name) ? "the driver " + shown + " is not available in this version"
-                                  : "there is no driver " + shown) +
-         "; use " + driver_choices();
+  return "there is no driver '" + std::string(name) + "'; use " + driver_choices();
 }
 
 }  // namespace stint::domain

@@ -25,7 +25,7 @@ struct DriverMilestone {
 
 struct DriverDescriptor {
   std::string_view name{};           ///< in agent files, settings, submissions; of a CLI also its program
-  std::string_view account{};        ///< the limit that its runs take, "account:anthropic"; empty: none
+  std::string_view account{};        ///< the limit that its runs take, "account:anthropic"; empty: the model decides
   std::string_view key_variable{};   ///< an API key in the environment that it uses before its own login; empty: none
   std::string_view home_variable{};  ///< names the folder of its login and its conversations, for `home: slot`
   std::string_view install_hint{};   ///< a command that installs its program; empty: there is none to install
@@ -106,10 +106,8 @@ inline constexpr std::array kDrivers{
                      .checkout_files = detail::kGeminiFiles},
     DriverDescriptor{
         .name = "command", .home_variable = "HOME", .runs_command = true, .holds_tokens = true, .names_cost = true},
+    DriverDescriptor{.name = "llm", .resumes = true, .holds_tokens = true, .calls_in_process = true},
 };
-
-/// Names that are reserved for drivers of a later version.
-inline constexpr std::array<std::string_view, 1> kPlannedDrivers{"llm"};
 
 /// In the order of the table.
 inline constexpr auto kDriverNames = [] {
@@ -130,10 +128,11 @@ inline constexpr const DriverDescriptor& kDefaultDriver = kDrivers.front();
 }
 /// The driver of an agent's file that has a command and names no driver.
 [[nodiscard]] const DriverDescriptor& command_driver() noexcept;
-/// "claude, codex, gemini or command"
+/// The driver that calls models and tools itself.
+[[nodiscard]] const DriverDescriptor& in_process_driver() noexcept;
+/// "claude, codex, gemini, command or llm"
 [[nodiscard]] std::string driver_choices();
-/// Why `name` can't be used, and what can: it is unknown, or planned for a later version.
+/// Why `name` can't be used, and what can.
 [[nodiscard]] std::string why_no_driver(std::string_view name);
-[[nodiscard]] bool is_planned_driver(std::string_view name) noexcept;
 
 }  // namespace stint::domain

@@ -20,7 +20,7 @@ std::string claude_result(const std::string& rest) {
 TEST(Dialect, the_refusal_of_an_unknown_driver_lists_the_known_ones) {
   const auto made = make_dialect("aider");
   ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().what(), "there is no driver 'aider'; use claude, codex, gemini or command");
+  EXPECT_EQ(made.error().what(), "there is no driver 'aider'; use claude, codex, gemini, command or llm");
 }
 
 TEST(Dialect, claude_is_started_with_one_retry_and_no_value_that_can_be_parsed_as_an_option) {

@@ -27,6 +27,7 @@ class DriverRouter final : public domain::Driver {
 
   /// Of the process drivers.
   [[nodiscard]] domain::Survivors& survivors() noexcept { return processes_.survivors(); }
+  [[nodiscard]] Wardens& wardens() noexcept { return processes_.wardens(); }
   /// Back-pressure on all works of the process drivers: true pauses their output, false resumes it.
   void hold(bool held) { processes_.hold(held); }
 

@@ -70,7 +70,7 @@ TEST_F(DriverRouterTest, a_driver_of_this_process_gets_the_orders_that_name_it_a
 }
 
 TEST_F(DriverRouterTest, an_unknown_driver_is_refused_with_those_that_there_are) {
-  for (const std::string name : {"aider", "llm", ""}) {
+  for (const std::string name : {"aider", ""}) {
     const auto begun = router_.begin(order_of(name), context_);
     ASSERT_FALSE(begun) << name;
     EXPECT_EQ(begun.error().code(), Errc::invalid);

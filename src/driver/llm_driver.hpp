@@ -18,6 +18,8 @@ namespace stint::driver {
 
 class LlmDriver final : public domain::Driver {
  public:
+  static constexpr std::string_view kName = "llm";
+
   struct Parts {
     Executor& executor;
     model::Caller& caller;

@@ -193,7 +193,7 @@ Task<Result<>> LlmWork::recall() {
 }
 
 Task<Result<>> LlmWork::converse() {
-  while (!concluded_) {
+  while (!concluded_ && !ended_) {
     switch (next_step(messages_)) {
       case NextStep::ask: STINT_CO_CHECK(co_await ask()); break;
       case NextStep::answer: STINT_CO_CHECK(co_await answer_calls()); break;
@@ -271,6 +271,9 @@ Result<model::CallTarget> LlmWork::target() {
   STINT_TRY(target.upstream,
             parts_.upstreams.at(
                 {.provider = endpoint.provider, .account = endpoint.account, .model_class = endpoint.model}, options));
+  // The engine holds back the runs of a paused account. It began this one, so a person has acted.
+  const std::optional<model::Pause> pause = target.upstream->pause();
+  if (turns_ == 1 && pause && !pause->until) parts_.upstreams.resume(endpoint.account);
   return target;
 }
 
@@ -368,6 +371,7 @@ ToolRunner::Options LlmWork::tool_options() {
   options.effects_unknown = [this] { return announce(); };
   options.effects_known = [this] { return parts_.context.effects_known(); };
   options.on_start = [this](const std::string& id) { begin_tool(id); };
+  options.on_ended = [this](std::uint32_t processes) { processes_ended_ += processes; };
   return options;
 }
 
@@ -463,6 +467,7 @@ std::unique_ptr<domain::WorkReport> LlmWork::report() {
   for (Denial& denial : report->outcome.denials) mask_secrets(denial.call);
   report->tools_used = tools_used_;
   report->conversation_missing = conversation_missing_;
+  report->processes_ended = processes_ended_;
   report->streams_closed = streams_closed_;
   return report;
 }

@@ -126,7 +126,7 @@ class LlmWork final : public domain::Work, private model::CallSink {
   std::optional<OutcomeKind> ended_;
   std::string why_ended_;
   TimePoint ended_at_;
-  std::uint32_t streams_closed_ = 0;
+  std::uint32_t processes_ended_ = 0, streams_closed_ = 0;
   int holds_ = 0;
   Notification changed_;
 };

@@ -233,6 +233,14 @@ TEST_F(LlmWorkTest, a_budget_of_tokens_that_is_used_up_ends_the_attempt) {
   EXPECT_EQ(calls(), 0U) << "nothing fits";
 }
 
+TEST_F(LlmWorkTest, an_end_at_the_usage_of_the_last_call_decides_the_outcome) {
+  context_.on_update = [&](const domain::WorkUpdate& update) {
+    if (update.kind == Kind::usage) work_->end(OutcomeKind::over_budget, "it has used too much");
+  };
+  EXPECT_EQ(run().outcome.kind, OutcomeKind::over_budget);
+  EXPECT_EQ(calls(), 1U);
+}
+
 TEST_F(LlmWorkTest, a_refused_key_is_an_expired_login) {
   replies_ = {model::refusal_with(401)};
   EXPECT_EQ(run().outcome.kind, OutcomeKind::not_logged_in);

@@ -27,6 +27,8 @@ class ProcessDriver final : public domain::Driver {
   Result<std::unique_ptr<domain::Work>> begin(domain::WorkOrder order, domain::WorkContext& context) override;
   [[nodiscard]] std::string choose_conversation(const domain::WorkOrder& order) override;
   [[nodiscard]] domain::Survivors& survivors() noexcept { return survivors_; }
+  /// Of all processes of this one's attempts, whatever their driver.
+  [[nodiscard]] Wardens& wardens() noexcept { return wardens_; }
   /// Back-pressure on all works: true pauses their output, false resumes it.
   void hold(bool held);
 

@@ -13,6 +13,7 @@ constexpr std::array kEntries{
     DriverEntry{"codex", make_codex, check_codex},
     DriverEntry{"gemini", make_gemini, check_gemini},
     DriverEntry{"command", make_command},
+    DriverEntry{"llm"},
 };
 static_assert(std::ranges::equal(kEntries, domain::kDriverNames, {}, &DriverEntry::name),
               "each driver has a descriptor and an entry here, in the same order");

@@ -25,14 +25,6 @@ TEST(DriverRegistry, each_driver_is_found_by_its_name) {
   EXPECT_EQ(find_entry("aider"), nullptr);
 }
 
-TEST(DriverRegistry, a_planned_driver_is_refused_as_such) {
-  for (const std::string_view name : domain::kPlannedDrivers) {
-    const auto made = make_dialect(name);
-    ASSERT_FALSE(made);
-    EXPECT_TRUE(made.error().what().contains("is not available in this version")) << made.error().what();
-  }
-}
-
 TEST(DriverRegistry, what_switches_off_the_retries_of_a_cli_is_part_of_its_command_line) {
   for_each_process_driver([](const domain::DriverDescriptor& driver) {
     Invocation invocation;

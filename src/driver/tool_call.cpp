@@ -78,7 +78,8 @@ ToolRunner::ToolRunner(Parts parts, Options options) : parts_(parts), options_(s
                                                                                  .run = options_.run,
                                                                                  .directory = options_.directory,
                                                                                  .environment = options_.environment,
-                                                                                 .grace = options_.grace});
+                                                                                 .grace = options_.grace,
+                                                                                 .on_ended = options_.on_ended});
     }
     servers_.push_back({&tool, std::move(connection)});
   }
@@ -242,7 +243,8 @@ Task<Result<ToolResult>> ToolRunner::perform_command(const Call& call) {
                              .run = options_.run,
                              .directory = options_.directory,
                              .environment = options_.environment,
-                             .grace = options_.grace};
+                             .grace = options_.grace,
+                             .on_ended = options_.on_ended};
   STINT_CO_TRY(options.command, render_argv(entries_[call.index].tool->command, call.arguments));
   options.environment.push_back(std::string(kCallVariable) + call.id);
   OutputWindow output(options_.output_bytes_max);

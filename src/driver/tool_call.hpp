@@ -88,6 +88,8 @@ class ToolRunner final : public ToolBox {
     std::function<Task<Result<>>()> effects_unknown{}, effects_known{};
     /// Called when a call begins: its arguments are valid, and it has its permit and, if its class is `once`, its mark.
     std::function<void(const std::string& call_id)> on_start{};
+    /// Called when a stop had to end processes, of a call or of a server.
+    std::function<void(std::uint32_t)> on_ended{};
   };
   ToolRunner(Parts parts, Options options);
   ~ToolRunner() override;

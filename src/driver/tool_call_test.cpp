@@ -37,6 +37,7 @@ class ToolCallTest : public ToolTest {
       marks_ += "known ";
       co_return {};
     };
+    options.on_ended = [this](std::uint32_t processes) { processes_ended_ += processes; };
     marks_.clear();
     ToolRunner runner({*wardens_, *client_, limit_}, std::move(options));
     play([&](Scope& scope) -> Task<> {
@@ -64,6 +65,7 @@ class ToolCallTest : public ToolTest {
   Semaphore limit_{"tools", kToolsAtOnce};
   std::string marks_;
   bool mark_fails_ = false;
+  std::uint32_t processes_ended_ = 0;
   Duration timeout_ = 20s;
   std::size_t output_max_ = 64 << 10;
 };
@@ -147,6 +149,7 @@ TEST_F(ToolCallTest, a_stop_ends_the_processes_and_leaves_the_effects_unknown) {
                EXPECT_EQ(living(), 0U);
              });
   EXPECT_EQ(marks_, "unknown ");
+  EXPECT_GE(processes_ended_, 2U) << "the shell and its child are counted";
   EXPECT_EQ(limit_.available(), kToolsAtOnce);
 }
 

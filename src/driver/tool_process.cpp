@@ -91,8 +91,9 @@ Task<Result<std::unique_ptr<ToolProcessEnd>>> ToolProcess::supervise() {
 Task<> ToolProcess::end_and_wait() {
   if (ward_ == nullptr) co_return;
   ward_->end(SIGTERM);
-  (void)co_await ward_->ended();
+  const WardenReport ended = co_await ward_->ended();
   ward_.reset();
+  if (options_.on_ended) options_.on_ended(ended.processes);
 }
 
 void ToolProcess::end(int signal) {

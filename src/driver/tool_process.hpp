@@ -6,6 +6,7 @@
 #include "stint/notification.hpp"
 #include "stint/scope.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@ struct ToolProcessOptions {
   std::string directory{};                 ///< empty: ours
   std::vector<std::string> environment{};  ///< changes to ours: `NAME=value`, or `NAME` to unset
   Duration grace = std::chrono::seconds(2);
+  std::function<void(std::uint32_t)> on_ended{};  ///< called after a stop, with how many processes had to be ended
 };
 
 struct ToolProcessEnd {

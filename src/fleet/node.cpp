@@ -1,5 +1,6 @@
 #include "fleet/node.hpp"
 
+#include "fleet/model_lookup.hpp"
 #include "stint/asio.hpp"
 
 #include <utility>
@@ -15,13 +16,28 @@ engine::EngineOptions with_call_limits(engine::EngineOptions options, const proj
   return options;
 }
 
+project::AttemptPlanner::Options with_models(project::AttemptPlanner::Options options) {
+  options.blocking_resolve_model = blocking_resolve_model;
+  return options;
+}
+
 }  // namespace
 
 Node::Node(const Parts& parts, Options options)
     : permits_(parts.reactor, parts.system, parts.snapshot),
       files_("attempts", kPlansAtOnce),
-      planner_(files_, parts.snapshot, std::move(options.planner)),
-      driver_(parts.reactor, std::move(options.driver)),
+      planner_(files_, parts.snapshot, with_models(std::move(options.planner))),
+      http_(parts.reactor),
+      transport_(http_),
+      caller_(transport_, parts.system),
+      upstreams_(parts.reactor, parts.system),
+      driver_(parts.reactor, options.driver),
+      llm_({.executor = parts.reactor,
+            .caller = caller_,
+            .upstreams = upstreams_,
+            .make_tools = driver::make_tool_runners(driver_.wardens(), http_),
+            .survivors = &driver_.survivors()},
+           {.mask = std::move(options.driver.mask), .on_output = std::move(options.driver.on_output)}),
       engine_({parts.reactor, parts.store, driver_, permits_, run_codec_, parts.system, parts.log, &driver_.survivors(),
                &planner_},
               with_call_limits(std::move(options.engine), *parts.snapshot()), parts.snapshot()->registry),
@@ -32,6 +48,8 @@ Node::Node(const Parts& parts, Options options)
               .registry = [this]() -> const project::AgentRegistry& { return engine_.registry(); },
               .engine = &engine_,
               .survivors = &driver_.survivors()},
-             std::move(options.fleet)) {}
+             std::move(options.fleet)) {
+  driver_.add(driver::LlmDriver::kName, llm_);
+}
 
 }  // namespace stint::fleet

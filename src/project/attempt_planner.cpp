@@ -185,6 +185,7 @@ struct OrderHere {
   const domain::WorkOrder& order;
   std::vector<std::string> environment;
   std::string program;  ///< named on the command line; empty: none
+  const AttemptPlanner::Options& options;
 };
 
 Result<> blocking_add_environment(domain::AttemptSpec& spec, const Snapshot& snapshot, const domain::Agent& agent,
@@ -204,10 +205,33 @@ Result<> blocking_add_environment(domain::AttemptSpec& spec, const Snapshot& sna
   for (const std::string& each : spec.environment) {
     if (each.starts_with(kTokenVariable)) spec.secrets.push_back(each.substr(kTokenVariable.size()));
   }
-  if (agent.home != domain::AgentHome::slot) return {};
+  if (agent.home != domain::AgentHome::slot || driver_of(agent, spec.driver).home_variable.empty()) return {};
   STINT_TRY(std::string variable,
             blocking_make_home(snapshot, agent, driver_of(agent, spec.driver), order.slot.value_or(0)));
   spec.environment.push_back(std::move(variable));
+  return {};
+}
+
+/// For a driver that makes its calls in this process: where they go, and what it may call.
+Result<> blocking_add_calls(domain::AttemptSpec& spec, const Snapshot& snapshot, const domain::Agent& agent,
+                            const OrderHere& here) {
+  const agent::Settings& settings = snapshot.checkout.settings;
+  if (!snapshot.trusted) {
+    const auto sent = agent::endpoint_that_needs_trust(settings);
+    if (sent) return fail(agent::untrusted(snapshot.checkout.project, *sent));
+  }
+  if (!here.options.blocking_resolve_model) return fail(Errc::invalid, "this process calls no models");
+  STINT_TRY(ResolvedModel model, here.options.blocking_resolve_model(settings, spec.invocation.model));
+  spec.endpoint = std::move(model.endpoint);
+  if (model.price.known()) spec.invocation.price = model.price;
+  if (!spec.endpoint.key.empty()) spec.secrets.push_back(spec.endpoint.key);
+  if (!model.key_variable.empty()) spec.environment.push_back(model.key_variable);  // its tools don't need the key
+  spec.tools = agent.tools;
+  spec.output = agent.output;
+  for (const domain::LimitRequest& limit : agent.limits) {
+    if (snapshot.process_limits.contains(limit.name)) spec.call_limits.push_back(limit);
+  }
+  std::ranges::sort(spec.call_limits, {}, &domain::LimitRequest::name);  // one order for all: no deadlock
   return {};
 }
 
@@ -232,6 +256,9 @@ Result<domain::AttemptSpec> blocking_plan(const Snapshot& snapshot, const OrderH
   spec.idle_timeout = agent.agent.idle_timeout;
   spec.memory_bytes_max = agent.agent.memory_bytes_max.value_or(0);
   STINT_CHECK(blocking_add_environment(spec, snapshot, agent.agent, here));
+  if (driver_of(agent.agent, spec.driver).calls_in_process) {
+    STINT_CHECK(blocking_add_calls(spec, snapshot, agent.agent, here));
+  }
   if (!spec.invocation.reads_checkout) {
     const bool left_out = agent.agent.name == domain::kPromptAgent && !snapshot.catalogue.system_prompt.empty();
     spec.note = blocking_what_is_left_out(spec.directory, driver_of(agent.agent, spec.driver), left_out);
@@ -248,7 +275,8 @@ Task<Result<domain::AttemptSpec>> AttemptPlanner::plan(const domain::WorkOrder& 
   const auto snapshot = snapshot_();
   const OrderHere here{.order = order,
                        .environment = options_.environment ? options_.environment(order) : std::vector<std::string>(),
-                       .program = options_.program};
+                       .program = options_.program,
+                       .options = options_};
   auto planned = co_await offload(files_, [&] { return blocking_plan(*snapshot, here); });
   if (planned || planned.error() != Errc::unavailable) co_return planned;
   // No thread could be started: the run may begin when the host has room for one.

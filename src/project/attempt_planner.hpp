@@ -23,6 +23,13 @@ namespace stint::project {
 [[nodiscard]] std::vector<std::string> untrusted_environment(const agent::EnvironmentVariables& environment,
                                                              const std::vector<std::string>& submodules = {});
 
+/// What a model's name means, for a driver that calls models itself: where its calls go, with the key.
+struct ResolvedModel {
+  domain::ModelEndpoint endpoint;
+  Price price;
+  std::string key_variable;  ///< of the environment, which has the key; empty: none
+};
+
 /// Renders the prompt, checks the run's folder and program, decides what of the checkout the agent may read, and makes
 /// the environment of its processes. Reads and makes files for that in `files`, which must outlive the plans. One
 /// executor; must outlive its plans.
@@ -33,6 +40,8 @@ class AttemptPlanner final : public domain::AttemptPlanner {
     /// thread of the executor.
     std::function<std::vector<std::string>(const domain::WorkOrder&)> environment;
     std::string program;  ///< named on the command line of this process; empty: none
+    /// Called on a thread of `files`. Null: drivers that call models can't be planned.
+    std::function<Result<ResolvedModel>(const agent::Settings&, const std::string& model)> blocking_resolve_model;
   };
   AttemptPlanner(BlockingPool& files, CurrentSnapshot snapshot, Options options);
 

@@ -60,6 +60,7 @@ TEST(AttemptPlanner, a_home_for_each_permit_is_named_by_the_variable_of_the_driv
   folder.write("repo/.git/HEAD", "x");
   const Location location{folder / "repo", {{"HOME", (folder / "home").string()}}};
   for (const domain::DriverDescriptor& driver : domain::kDrivers) {
+    if (driver.home_variable.empty()) continue;
     const std::string command = driver.runs_command ? "command: [./x]\n" : "";
     folder.write(fmt::format("repo/.stint/agents/by-{}.md", driver.name),
                  fmt::format("---\ndescription: d\nhome: slot\nmax_concurrency: 4\ndriver: {}\n{}---\nDo it.\n",
@@ -76,6 +77,7 @@ TEST(AttemptPlanner, a_home_for_each_permit_is_named_by_the_variable_of_the_driv
   BlockingPool files("files", 0);
   AttemptPlanner planner(files, [&] { return snapshot; }, {});
   for (const domain::DriverDescriptor& driver : domain::kDrivers) {
+    if (driver.home_variable.empty()) continue;
     domain::WorkOrder order;
     order.agent = fmt::format("by-{}", driver.name);
     order.slot = 3;
@@ -234,6 +236,61 @@ TEST_F(AttemptPlannerTest, a_program_is_started_only_if_this_user_named_it) {
   const auto named = plan({.environment = {}, .program = "/opt/claude"});
   ASSERT_TRUE(named) << named.error().describe();
   EXPECT_EQ(named->invocation.program, "/opt/claude");
+}
+
+/// Resolves every name, and reads a key that the settings may name.
+AttemptPlanner::Options with_models() {
+  return {
+      .environment = {}, .program = {}, .blocking_resolve_model = [](const agent::Settings&, const std::string& name) {
+        ResolvedModel model;
+        model.endpoint.model = name;
+        model.endpoint.key = "sk-very-secret";
+        model.price.input = 3;
+        model.key_variable = "SOME_API_KEY";
+        return Result<ResolvedModel>(std::move(model));
+      }};
+}
+
+TEST_F(AttemptPlannerTest, a_driver_that_calls_models_gets_the_endpoint_the_tools_and_the_form_of_the_answer) {
+  folder_.write("repo/stint.toml", "[limits]\ncalls = {capacity = 4, reach = \"process\"}\n");
+  write_agent("mailer",
+              "driver: llm\nmodel: openai/gpt-5\nlimits: [calls]\noutput: {type: object}\n"
+              "tools: [{name: mail, description: d, command: [./mail]}]\n",
+              "Mail it.");
+  trust();
+  order_.agent = "mailer";
+  order_.input.args.clear();
+  const auto planned = plan(with_models());
+  ASSERT_TRUE(planned) << planned.error().describe();
+  EXPECT_EQ(planned->endpoint.model, "openai/gpt-5");
+  EXPECT_EQ(planned->invocation.price.input, 3);
+  ASSERT_EQ(planned->tools.size(), 1U);
+  EXPECT_EQ(planned->tools[0].name, "mail");
+  EXPECT_NE(planned->output, "");
+  ASSERT_EQ(planned->call_limits.size(), 1U);
+  EXPECT_EQ(planned->call_limits[0].name, "calls");
+  EXPECT_NE(std::ranges::find(planned->secrets, "sk-very-secret"), planned->secrets.end());
+  EXPECT_NE(std::ranges::find(planned->environment, "SOME_API_KEY"), planned->environment.end())
+      << "tools don't get the key";
+  EXPECT_FALSE(plan()) << "this process calls no models";
+}
+
+TEST_F(AttemptPlannerTest, an_untrusted_checkout_does_not_decide_where_model_calls_go) {
+  write_agent("talker", "driver: llm\nmodel: openai/gpt-5\n", "Say it.");
+  order_.agent = "talker";
+  order_.input.args.clear();
+  EXPECT_TRUE(plan(with_models()));
+  folder_.write("repo/stint.toml", "[models.\"openai/gpt-5\"]\nendpoint = \"https://example.com\"\n");
+  const auto refused = plan(with_models());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), Errc::denied);
+  EXPECT_TRUE(refused.error().describe().contains("https://example.com")) << refused.error().describe();
+  order_.agent = "review";  // with another driver, and this one chosen for the run
+  order_.input.driver = "llm";
+  order_.input.args["pr"] = {"1"};
+  EXPECT_FALSE(plan(with_models()));
+  trust();
+  EXPECT_TRUE(plan(with_models()));
 }
 
 TEST_F(AttemptPlannerTest, a_missing_or_refused_agent_is_not_planned) {

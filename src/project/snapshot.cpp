@@ -15,20 +15,35 @@ using domain::OnCrash;
 
 constexpr std::size_t kGoneMax = 1000;  // agents without a file; runs of further ones wait for their file
 
-std::string account_of(const domain::Agent& agent, const DriverDescriptor& driver, const agent::Settings& settings) {
+std::optional<FoundModel> find_model(const SnapshotPorts& ports, const agent::Settings& settings,
+                                     const std::string& model) {
+  return ports.find_model ? ports.find_model(settings, model) : std::nullopt;
+}
+
+std::string account_of(const domain::Agent& agent, const DriverDescriptor& driver, const agent::Settings& settings,
+                       const SnapshotPorts& ports) {
+  if (driver.calls_in_process) return find_model(ports, settings, agent.model).value_or(FoundModel()).account;
   const auto model = settings.models.find(agent.model);
   if (model != settings.models.end() && !model->second.account.empty()) return "account:" + model->second.account;
   return std::string(driver.account);
 }
 
+/// Of a run that chooses this driver, which is not its agent's.
+std::string account_of_driver(const domain::Agent& agent, const DriverDescriptor& driver,
+                              const agent::Settings& settings, const SnapshotPorts& ports) {
+  return driver.calls_in_process ? account_of(agent, driver, settings, ports) : std::string(driver.account);
+}
+
 /// Adds the accounts of runs that choose another driver or model, and their variants in the store.
-void add_variants(AgentSpec& spec, const agent::Settings& settings) {
+void add_variants(AgentSpec& spec, const agent::Settings& settings, const SnapshotPorts& ports) {
   for (const DriverDescriptor& driver : domain::kDrivers) {
     spec.driver_accounts[std::string(driver.name)] =
-        &driver == spec.agent.driver ? spec.account : std::string(driver.account);
+        &driver == spec.agent.driver ? spec.account : account_of_driver(spec.agent, driver, settings, ports);
   }
   for (const auto& [name, model] : settings.models) {
     if (!model.account.empty()) spec.model_accounts[name] = "account:" + model.account;
+    if (!spec.agent.driver->calls_in_process || !model.account.empty()) continue;
+    if (const auto found = find_model(ports, settings, name)) spec.model_accounts[name] = found->account;
   }
   const auto add = [&spec](const std::string& account) {
     if (account == spec.account) return;
@@ -66,10 +81,14 @@ class AgentReader {
     spec.entry.attempts_max = domain::kAttemptsMax;  // the worker counts them, by the run's own budget
     if (agent.retry.base) spec.backoff.base = *agent.retry.base;
     if (agent.retry.cap) spec.backoff.cap = *agent.retry.cap;
-    spec.account = account_of(agent, driver, settings);
+    spec.account = account_of(agent, driver, settings, ports_);
     spec.budget = agent.budget.or_else(settings.budget);
     for (const auto& [name, model] : settings.models) {
       if (model.price.known()) spec.prices.emplace(name, model.price);
+    }
+    if (driver.calls_in_process) {
+      const auto model = find_model(ports_, settings, agent.model);  // the agent may name it by a word of its name
+      if (model && model->price.known()) spec.prices.emplace(agent.model, model->price);
     }
     spec.on_crash = agent.on_crash.value_or(driver.resumes ? OnCrash::resume : OnCrash::doubt);
     spec.refused = why_refused(spec.agent);
@@ -104,7 +123,7 @@ class AgentReader {
     }
     if (const auto capacity = configured_capacity(settings, "host")) blocking_add(spec, "host", 1, *capacity, false);
     if (!uses_.empty()) snapshot_.host_limits[agent.name] = uses_;
-    add_variants(spec, settings);
+    add_variants(spec, settings, ports_);
     snapshot_.registry[agent.name] = std::move(spec);
   }
 
@@ -140,6 +159,10 @@ class AgentReader {
     const auto& project = snapshot_.checkout.project;
     if (!things.empty()) return agent::untrusted(project, things.front());
     if (!git_things_.empty()) return agent::untrusted(project, git_things_.front());
+    if (!agent.driver->calls_in_process) return std::nullopt;
+    if (const auto sent = agent::endpoint_that_needs_trust(snapshot_.checkout.settings)) {
+      return agent::untrusted(project, *sent);
+    }
     return std::nullopt;
   }
   /// Fails if the driver can't enforce the tool rules of the agent file.

@@ -51,8 +51,16 @@ struct HostLimitState {
   std::optional<Error> unusable;  ///< why no permit can be taken
 };
 
+/// What a model's name means, for a driver that calls models itself.
+struct FoundModel {
+  std::string account;  ///< the limit that a refusal pauses; empty: none
+  Price price;
+};
+
 /// Callbacks into the layers above.
 struct SnapshotPorts {
+  /// None: the name means no model, or several. Null: as if it were none.
+  std::function<std::optional<FoundModel>(const agent::Settings&, const std::string& model)> find_model;
   /// Fails if the driver can't enforce the tool rules of the agent file.
   std::function<Result<>(const domain::DriverDescriptor&, const domain::Agent&)> check_tools;
   /// Fails if there can be no limit of that name and capacity.

@@ -179,6 +179,23 @@ TEST_F(SnapshotTest, process_limits_count_calls_and_no_run_takes_them) {
   }
 }
 
+TEST_F(SnapshotTest, the_model_decides_the_account_of_a_driver_that_calls_it) {
+  ports_.find_model = [](const agent::Settings&, const std::string& model) -> std::optional<FoundModel> {
+    if (model.empty()) return std::nullopt;
+    return FoundModel{.account = "account:" + model.substr(0, model.find('/')), .price = {.input = 3}};
+  };
+  write_settings("[models.\"local/other\"]\nprice = {input = 1.0, output = 1.0}\n");
+  write_agent("talk", "driver: llm\nmodel: openai/gpt-5\n");
+  const auto snapshot = read();
+  const AgentSpec& spec = snapshot->registry.at("talk");
+  EXPECT_EQ(refusal(spec), "");
+  EXPECT_EQ(spec.account, "account:openai");
+  EXPECT_EQ(limits_in_store(spec.entry), (std::vector<std::string>{"account:openai", "agent:talk"}));
+  EXPECT_EQ(name_in_store(spec, "", "local/other"), variant_name("talk", "account:local"));
+  EXPECT_TRUE(price_of(spec.prices, "openai/gpt-5", "llm").known());
+  EXPECT_EQ(spec.on_crash, domain::OnCrash::resume);
+}
+
 TEST_F(SnapshotTest, a_limit_without_a_capacity_refuses_its_agent) {
   write_agent("train", "limits: [gpu]\n");
   EXPECT_NE(refusal(read()->registry.at("train")).find("'gpu' is defined nowhere"), std::string::npos);

@@ -295,7 +295,7 @@ class Init(Case):
         for root, _, files in os.walk(self.project):
             if "/.git" not in root:
                 for name in files:
-                    self.assertNotRegex(read(f"{root}/{name}"), r"worktree|stint (work|land|issues)\b|llm", name)
+                    self.assertNotRegex(read(f"{root}/{name}"), r"worktree|stint (work|land|issues)\b", name)
         said = self.stint("agents")
         self.assertEqual(said.stderr, "")
         self.assertEqual(self.stint("config").stderr, "")

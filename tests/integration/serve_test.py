@@ -115,7 +115,7 @@ class Api(daemon_support.Case):
         for body, status, text in (({"agent": "unknown"}, 404, "unknown"), ({"agent": "assistant"}, 422, "query"), ({"agent": "assistant", "args": {"query": {}}}, 422, "query"),
                                    ({"agent": "assistant", "args": {"query": "x", "wrong": 1}}, 422, "wrong"), ({}, 422, "agent"), ({"agent": "quick", "prioritty": 1}, 422, "prioritty"),
                                    ({"agent": "quick", "budget": {"attempts": 0}}, 422, "attempts"), ({"agent": "quick", "budget": {"attempts": 101}}, 422, "attempts"),
-                                   ({"agent": "quick", "driver": "bogus"}, 422, "bogus"), ({"agent": "quick", "driver": "llm"}, 422, "llm"),
+                                   ({"agent": "quick", "driver": "bogus"}, 422, "bogus"),
                                    ({"prompt": "x", "driver": "command"}, 422, "command"), ([], 422, "object")):
             answer = self.d.ask("POST", "/v1/runs", body)
             self.assertEqual(answer[0], status, answer)

@@ -6,6 +6,7 @@
 #include "domain/run_causes.hpp"
 #include "domain/verdict.hpp"
 #include "http/api_test_support.hpp"
+#include "pool/recorder.hpp"
 
 #include <boost/json.hpp>
 #include <gtest/gtest.h>
@@ -166,7 +167,7 @@ TEST(Openapi, the_causes_of_the_fleet_are_those_of_the_code) {
 }
 
 TEST(Openapi, the_causes_of_runs_are_those_of_the_code) {
-  std::set<std::string, std::less<>> causes = {"conversation", "tool", "note", "span"};
+  std::set<std::string, std::less<>> causes(pool::kNoteCauses.begin(), pool::kNoteCauses.end());
   for (const std::string_view cause : domain::run_causes()) causes.emplace(cause);
   EXPECT_EQ(described("RunCause"), causes);
 }

@@ -15,6 +15,7 @@
 #include "stint/notification.hpp"
 #include "store/store.hpp"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -27,6 +28,8 @@ inline constexpr std::string_view kNoteTool = "tool", kNoteConversation = "conve
                                   kNoteSpan = "span";
 /// A conversation whose id was chosen before the work started: it may never have begun.
 inline constexpr std::string_view kNoteChosen = "chosen_conversation";
+/// All causes of the events that an owner adds.
+inline constexpr std::array kNoteCauses{kNoteTool, kNoteConversation, kNoteText, kNoteSpan, kNoteChosen};
 
 class Recorder {
  public:

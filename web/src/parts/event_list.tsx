@@ -10,7 +10,7 @@ const kWords: Record<RunCause, string> = {
   cancel_asked: "cancel requested", succeeded: "succeeded", failed: "failed", cancelled: "cancelled", expired: "expired", retry: "attempt failed", park: "parked",
   hand_back: "handed back to the queue", lost: "its process died", answered: "answered by a person", limit_resumed: "limit resumed",
   resolved_done: "resolved by a person: done", resolved_rerun: "resolved by a person: run again", resolved_discard: "resolved by a person: discarded",
-  loaded: "imported from another store", conversation: "conversation", tool: "tool called:", note: "note:", span: "call ended:",
+  loaded: "imported from another store", conversation: "conversation", chosen_conversation: "conversation chosen", tool: "tool called:", note: "note:", span: "call ended:",
 };
 const kSpans: Partial<Record<SpanData["kind"], string>> = { tool: "tool ended:", model_call: "model call ended:", ending: "its processes have ended" };
 

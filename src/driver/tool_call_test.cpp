@@ -46,7 +46,7 @@ class ToolCallTest : public ToolTest {
       co_await then(runner);
       runner.close();
     });
-    EXPECT_EQ(living(), 0U);
+    expect_gone();
   }
   /// One call of one tool.
   ToolResult called(domain::Tool tool, std::string arguments = "{}") {

@@ -56,6 +56,13 @@ class ToolTest : public testing::Test {
     return static_cast<std::size_t>(
         std::ranges::count_if(all, [](const os::Process& process) { return watched_by(process.pid).empty(); }));
   }
+  /// A process that is exiting can no longer be told from a tool.
+  void expect_gone() {
+    play([this](Scope&) -> Task<> {
+      for (int tries = 0; tries < 500 && living() > 0; ++tries) co_await sleep_for(std::chrono::milliseconds(10));
+    });
+    EXPECT_EQ(living(), 0U);
+  }
   static std::vector<std::string> server_argv(const std::vector<std::string>& words) {
     std::vector<std::string> out{"python3", "-S", "-E", STINT_MCP_STAND_IN};
     out.insert(out.end(), words.begin(), words.end());
